@@ -1,0 +1,90 @@
+//! `events.subscribe` and the push `event`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::exec::ShellState;
+use crate::id::{ExecutionId, SessionId, StreamId};
+use crate::session::SessionState;
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubscribeParams {
+    /// Only these kinds; all when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// Also what happened after this sequence number, as far as it is remembered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Subscribed {
+    pub stream_id: StreamId,
+    /// The newest event at the time of subscribing.
+    pub seq: u64,
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Event {
+    pub seq: u64,
+    pub time: String,
+    #[serde(flatten)]
+    pub what: Happening,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "kind")]
+pub enum Happening {
+    #[serde(rename = "session.created")]
+    SessionCreated { session_id: SessionId, shell: String },
+    #[serde(rename = "session.state")]
+    SessionState { session_id: SessionId, state: SessionState },
+    /// Closed or terminated, and why.
+    #[serde(rename = "session.ended")]
+    SessionEnded { session_id: SessionId, state: SessionState, reason: String },
+    /// The shell was lost and replaced, during a command or while idle.
+    #[serde(rename = "shell.replaced")]
+    ShellReplaced { session_id: SessionId, shell_state: ShellState },
+    #[serde(rename = "exec.started")]
+    ExecStarted { session_id: SessionId, execution_id: ExecutionId },
+    #[serde(rename = "exec.finished")]
+    ExecFinished {
+        session_id: SessionId,
+        execution_id: ExecutionId,
+        exit_code: i32,
+        timed_out: bool,
+        cancelled: bool,
+    },
+    /// This subscriber was too slow: events between the last one and this were dropped.
+    #[serde(rename = "events.missed")]
+    Missed { from: u64, to: u64 },
+}
+
+impl Happening {
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::SessionCreated { .. } => "session.created",
+            Self::SessionState { .. } => "session.state",
+            Self::SessionEnded { .. } => "session.ended",
+            Self::ShellReplaced { .. } => "shell.replaced",
+            Self::ExecStarted { .. } => "exec.started",
+            Self::ExecFinished { .. } => "exec.finished",
+            Self::Missed { .. } => "events.missed",
+        }
+    }
+
+    pub fn session_id(&self) -> Option<&SessionId> {
+        match self {
+            Self::SessionCreated { session_id, .. }
+            | Self::SessionState { session_id, .. }
+            | Self::SessionEnded { session_id, .. }
+            | Self::ShellReplaced { session_id, .. }
+            | Self::ExecStarted { session_id, .. }
+            | Self::ExecFinished { session_id, .. } => Some(session_id),
+            Self::Missed { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! `exec.*`: parameters and results.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::envelope::Dialect;
+use crate::id::{ExecutionId, SessionId, StreamId};
+use crate::text::{Encoding, Text};
+
+/// What happens to a command when the connection that asked for it goes away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDisconnect {
+    #[default]
+    Continue,
+    Cancel,
+}
+
+/// `exec.run` and `exec.stream`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunParams {
+    /// None: a throw-away session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    pub command: String,
+    /// 0 is none; the session's default otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin_encoding: Option<Encoding>,
+    /// Keep stdin open (after `stdin`, if given) for `exec.input`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_stdin: Option<bool>,
+    /// For this command only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+    /// For this command only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_dir: Option<String>,
+    /// Wait for the session instead of `SESSION_BUSY`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<bool>,
+    /// Bytes kept in memory per stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_bytes: Option<u64>,
+    /// The same key returns the same execution instead of running twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_disconnect: Option<OnDisconnect>,
+}
+
+/// What became of the session's shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShellState {
+    /// The command's effects are in it.
+    Kept,
+    /// It is what it was before the command.
+    RolledBack,
+    /// It is fresh, in the last known directory, with the session's environment.
+    Reset,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Range {
+    pub from: u64,
+    pub to: u64,
+}
+
+/// Ranges that fell out of the middle of the streams.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Omitted {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<Range>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<Range>,
+}
+
+/// How a command ended: everything but its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub execution_id: ExecutionId,
+    /// 128+n when it was killed by signal n.
+    pub exit_code: i32,
+    /// `KILL`, `TERM`, ... when the shell itself died of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    pub duration_ms: u64,
+    pub waited_ms: u64,
+    pub timed_out: bool,
+    pub cancelled: bool,
+    pub stdout_bytes: u64,
+    pub stderr_bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omitted: Option<Omitted>,
+    pub shell_state: ShellState,
+    /// With `renewal: idle`: how many finished commands the rollback lost as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_commands: Option<u64>,
+    /// Processes it left running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background_pids: Option<Vec<i32>>,
+    pub working_dir: String,
+}
+
+/// A result with its text.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RunResult {
+    pub stdout: String,
+    pub stdout_encoding: Encoding,
+    pub stderr: String,
+    pub stderr_encoding: Encoding,
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+impl RunResult {
+    pub fn new(outcome: Outcome, stdout: &[u8], stderr: &[u8], dialect: Dialect) -> Self {
+        let text = |bytes| match dialect {
+            Dialect::JsonRpc => Text::exact(bytes),
+            Dialect::Plain => Text::lossy(bytes),
+        };
+        let (out, err) = (text(stdout), text(stderr));
+        Self {
+            stdout: out.data.into_owned(),
+            stdout_encoding: out.encoding,
+            stderr: err.data.into_owned(),
+            stderr_encoding: err.encoding,
+            outcome,
+        }
+    }
+}
+
+/// The reply to `exec.stream`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StreamStarted {
+    pub stream_id: StreamId,
+    pub execution_id: ExecutionId,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stream {
+    #[default]
+    Stdout,
+    Stderr,
+}
+
+/// The push `exec.output`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OutputPush<'a> {
+    pub stream_id: StreamId,
+    pub execution_id: ExecutionId,
+    pub stream: Stream,
+    /// Where `data` begins in the stream.
+    pub offset: u64,
+    pub data: std::borrow::Cow<'a, str>,
+    pub encoding: Encoding,
+    /// The range this reader was too slow for, just before `data`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<Range>,
+}
+
+/// The push `exec.exit`, the last of a stream.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ExitPush {
+    pub stream_id: StreamId,
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CancelParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution_id: Option<ExecutionId>,
+    /// What is sent first; `TERM`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    /// How long until `KILL`; 5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_s: Option<f64>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Cancelled {
+    pub execution_id: ExecutionId,
+    /// False when the command had ended by itself before the cancel reached it.
+    pub cancelled: bool,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputParams {
+    pub execution_id: ExecutionId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<Encoding>,
+    /// End of input after `data`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub close: Option<bool>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct InputTaken {
+    pub execution_id: ExecutionId,
+    pub written_bytes: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignalParams {
+    pub execution_id: ExecutionId,
+    /// `INT`, `SIGINT` or `2`.
+    pub signal: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Signalled {
+    pub execution_id: ExecutionId,
+    /// How many processes got it.
+    pub processes: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutputParams {
+    pub execution_id: ExecutionId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<Stream>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OutputSlice {
+    pub data: String,
+    pub encoding: Encoding,
+    /// Where `data` begins.
+    pub offset: u64,
+    /// Ask for this next.
+    pub next: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<Range>,
+    /// No more will come: every writer is gone and `next` is the end.
+    pub done: bool,
+}
+
+/// Parameters of methods that only name an execution.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExecutionParams {
+    pub execution_id: ExecutionId,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExecutionStatus {
+    Queued,
+    Running,
+    Done,
+}
+
+/// `exec.result`: the status, and the result once there is one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ResultReply {
+    pub status: ExecutionStatus,
+    #[serde(flatten)]
+    pub body: ResultBody,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ResultBody {
+    Done(RunResult),
+    NotYet { execution_id: ExecutionId },
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExecListParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ExecutionInfo {
+    pub execution_id: ExecutionId,
+    pub session_id: SessionId,
+    pub command: String,
+    pub status: ExecutionStatus,
+    pub created_at: String,
+    pub elapsed_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    pub stdout_bytes: u64,
+    pub stderr_bytes: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ExecutionList {
+    pub executions: Vec<ExecutionInfo>,
+}

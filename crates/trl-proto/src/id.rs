@@ -1,0 +1,115 @@
+//! Ids: a one- or two-letter kind, a dash, and random lower-case letters and digits.
+//!
+//! They are names, not secrets: who may use one is decided by the principal, never by knowing the id.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// No `0`, `1`, `l` or `o`: an id is read aloud and typed by people. 32 letters, so a byte maps evenly.
+const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+
+fn random<const N: usize>(prefix: &str) -> Box<str> {
+    let mut bytes = [0u8; N];
+    #[allow(clippy::expect_used)]
+    // without kernel randomness no id can be unique: there is nothing to fall back to
+    getrandom::fill(&mut bytes).expect("the kernel gives random bytes");
+    let tail = bytes.iter().map(|b| char::from(ALPHABET[usize::from(b % 32)]));
+    prefix.chars().chain(tail).collect::<String>().into()
+}
+
+fn well_formed(text: &str, prefix: &str) -> bool {
+    text.strip_prefix(prefix).is_some_and(|tail| {
+        (1..=32).contains(&tail.len()) && tail.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+    })
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal, $len:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Box<str>);
+
+        impl $name {
+            /// A fresh random id.
+            pub fn random() -> Self {
+                Self(random::<$len>($prefix))
+            }
+
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                if well_formed(text, $prefix) {
+                    Ok(Self(text.into()))
+                } else {
+                    Err(format!("{text:?} is not an id of the form {}...", $prefix))
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                String::deserialize(d)?.parse().map_err(de::Error::custom)
+            }
+        }
+    };
+}
+
+id!(
+    /// A resident session: `s-xxxxxxxx`.
+    SessionId, "s-", 8
+);
+id!(
+    /// One execution: `e-xxxxxxxxxx`.
+    ExecutionId, "e-", 10
+);
+id!(
+    /// One subscription to pushes of a connection: `st-xxxxxxxx`.
+    StreamId, "st-", 8
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fresh_ids_parse_back() {
+        for _ in 0..100 {
+            let id = SessionId::random();
+            assert_eq!(id.as_str().len(), 10);
+            assert_eq!(id.as_str().parse::<SessionId>().unwrap(), id);
+        }
+    }
+
+    #[test]
+    fn foreign_kinds_and_path_tricks_are_refused() {
+        for bad in ["", "s-", "e-abc", "s-../x", "s-ABC", "s-a b", "t-abcdefgh"] {
+            assert!(bad.parse::<SessionId>().is_err(), "{bad}");
+        }
+    }
+}

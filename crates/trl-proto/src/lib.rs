@@ -1,0 +1,29 @@
+//! The wire of TRL: what clients send and what the daemon answers.
+//!
+//! Owns names and shapes, nothing else: no I/O, no clock, no async runtime. A change here is a change
+//! of the protocol.
+//!
+//! 1. [`envelope`] turns one line into requests and replies into lines, in both dialects.
+//! 2. [`method`] is the one table of methods: name, who may call it.
+//! 3. [`session`], [`exec`], [`system`] and [`event`] hold the parameters and results of each family.
+//! 4. [`text`] carries bytes inside JSON strings; [`error`] is every way a request can be refused.
+
+pub mod envelope;
+pub mod error;
+pub mod event;
+pub mod exec;
+pub mod id;
+pub mod method;
+pub mod nearest;
+pub mod session;
+pub mod system;
+pub mod text;
+
+pub use envelope::Dialect;
+pub use error::{Error, ErrorCode, Result};
+pub use id::{ExecutionId, SessionId, StreamId};
+pub use method::{Method, Role};
+pub use text::{Encoding, Text};
+
+/// Version of the protocol, reported by `system.ping`; raised when a shape changes incompatibly.
+pub const PROTOCOL: u32 = 1;

@@ -1,0 +1,125 @@
+//! The one table of methods: what each is called and who may call it. Every transport asks here.
+
+use serde::{Deserialize, Serialize};
+
+/// What a connection may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Watches.
+    Viewer,
+    /// Runs things, within its ceilings.
+    Agent,
+    /// Everything.
+    Operator,
+}
+
+/// The least role a method asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Watch,
+    Run,
+    Operate,
+}
+
+/// Whether a process that itself belongs to a session may call a method (about its own session only).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FromInside {
+    Allowed,
+    /// It would reach beyond the session: a new session escapes the timeout and the kill of the one it is in.
+    Refused,
+}
+
+macro_rules! methods {
+    ($($variant:ident $name:literal $access:ident $inside:ident $about:literal;)*) => {
+        /// A method of the wire.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Method { $($variant),* }
+
+        impl Method {
+            pub const ALL: &'static [Method] = &[$(Method::$variant),*];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),* }
+            }
+
+            /// One line for people.
+            pub fn about(self) -> &'static str {
+                match self { $(Self::$variant => $about),* }
+            }
+
+            pub fn access(self) -> Access {
+                match self { $(Self::$variant => Access::$access),* }
+            }
+
+            pub fn from_inside(self) -> FromInside {
+                match self { $(Self::$variant => FromInside::$inside),* }
+            }
+        }
+    };
+}
+
+methods! {
+    SystemPing      "system.ping"      Watch   Allowed "is the daemon alive, and which version";
+    SystemInfo      "system.info"      Watch   Allowed "limits, paths and capabilities of the daemon";
+    SystemStats     "system.stats"     Watch   Allowed "counters and sizes";
+    SystemAuth      "system.auth"      Watch   Allowed "present a token; only as the first request of a connection";
+    SystemShutdown  "system.shutdown"  Operate Refused "end the daemon and all its sessions";
+    SessionCreate   "session.create"   Run     Refused "start a session";
+    SessionList     "session.list"     Watch   Allowed "the sessions this connection may see";
+    SessionInfo     "session.info"     Watch   Allowed "one session, ended ones too for a while";
+    SessionGet      "session.get"      Run     Refused "open a closed session again";
+    SessionClose    "session.close"    Run     Refused "end its processes, keep its record";
+    SessionDestroy  "session.destroy"  Run     Refused "end a session for good";
+    SessionReset    "session.reset"    Run     Refused "a fresh shell under the same id";
+    ExecRun         "exec.run"         Run     Allowed "run a command and wait for its result";
+    ExecStream      "exec.stream"      Run     Allowed "run a command and push its output as it comes";
+    ExecCancel      "exec.cancel"      Run     Allowed "end a running or queued command";
+    ExecInput       "exec.input"       Run     Allowed "write to, or close, the stdin of a command";
+    ExecSignal      "exec.signal"      Run     Allowed "send a signal to everything a command started";
+    ExecOutput      "exec.output"      Watch   Allowed "read output by byte offset";
+    ExecResult      "exec.result"      Watch   Allowed "the result of an execution, as long as it is retained";
+    ExecList        "exec.list"        Watch   Allowed "live and retained executions";
+    EventsSubscribe "events.subscribe" Watch   Allowed "push what happens to sessions and executions";
+}
+
+impl Method {
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|m| m.name() == name)
+    }
+
+    /// May `role` call this at all?
+    pub fn allows(self, role: Role) -> bool {
+        match self.access() {
+            Access::Watch => true,
+            Access::Run => matches!(role, Role::Agent | Role::Operator),
+            Access::Operate => role == Role::Operator,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_parse_back() {
+        for method in Method::ALL {
+            assert_eq!(Method::parse(method.name()), Some(*method));
+        }
+        assert_eq!(Method::parse("exec.nope"), None);
+    }
+
+    #[test]
+    fn each_role_may_do_exactly_its_part() {
+        for method in Method::ALL {
+            let allowed = [Role::Viewer, Role::Agent, Role::Operator].map(|role| method.allows(role));
+            let expected = match method.access() {
+                Access::Watch => [true, true, true],
+                Access::Run => [false, true, true],
+                Access::Operate => [false, false, true],
+            };
+            assert_eq!(allowed, expected, "{}", method.name());
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! `session.*`: parameters and results.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::envelope::Dialect;
+use crate::id::{ExecutionId, SessionId};
+
+/// Where a session stands. Drawn in `docs/architecture.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionState {
+    /// Its shell is starting.
+    Creating,
+    /// Resident; nothing has run since it was opened.
+    Ready,
+    /// A command is running.
+    Running,
+    /// At least one command has ended.
+    Idle,
+    /// No processes; can be opened again.
+    Closed,
+    /// Gone; only its info is left, for a while.
+    Terminated,
+}
+
+impl SessionState {
+    /// The first clients know no `ready`.
+    #[must_use]
+    pub fn in_dialect(self, dialect: Dialect) -> Self {
+        match (dialect, self) {
+            (Dialect::Plain, Self::Ready) => Self::Idle,
+            (_, state) => state,
+        }
+    }
+}
+
+/// What a command that ends its shell (`exit 3`) does to the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnExit {
+    /// The shell goes back to what it was before the command.
+    #[default]
+    Rollback,
+    /// The session ends.
+    Terminate,
+}
+
+/// When the rollback point is renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Renewal {
+    /// After every command: a rollback loses nothing but the failed command.
+    #[default]
+    Exact,
+    /// After a moment of quiet: bursts run faster, a rollback may lose the burst (and says how much).
+    Idle,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CreateParams {
+    /// The shell program; `/bin/sh` unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<String>,
+    /// A direct command in place of a shell: the session lives as long as it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argv: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+    /// Like `env`, for values that must never be shown or kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_env: Option<BTreeMap<String, String>>,
+    /// Names to take from the daemon's own environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pass_env: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_dir: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Default timeout of this session's commands; 0 is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<f64>,
+    /// Only `host` so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<BTreeMap<String, String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_exit: Option<OnExit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renewal: Option<Renewal>,
+}
+
+/// A session as `create`, `list`, `info`, `get`, `close`, `reset` and `destroy` show it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SessionInfo {
+    pub session_id: SessionId,
+    pub name: Option<String>,
+    /// The shell program, or the first word of a direct command.
+    pub shell: String,
+    pub working_dir: String,
+    pub state: SessionState,
+    pub created_at: String,
+    pub last_activity: String,
+    pub runtime: String,
+    pub labels: BTreeMap<String, String>,
+    /// Names only, never values.
+    pub env_keys: Vec<String>,
+    pub command_count: u64,
+    /// Default command timeout in whole seconds; 0 is none.
+    pub timeout_s: u64,
+    pub on_exit: OnExit,
+    pub renewal: Renewal,
+    /// The shell's process, while there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub running: Option<Running>,
+    /// The one execution of a direct-command session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution_id: Option<ExecutionId>,
+    /// Approval requests waiting for a person.
+    pub pending_requests: Vec<String>,
+    /// Why it ended, once it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+}
+
+/// The command a session is busy with.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Running {
+    pub execution_id: ExecutionId,
+    pub command: String,
+    pub elapsed_ms: u64,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<SessionState>,
+    /// `key` or `key=value`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SessionList {
+    pub sessions: Vec<SessionInfo>,
+}
+
+/// Parameters of methods that only name a session.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionParams {
+    pub session_id: SessionId,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GetParams {
+    pub session_id: SessionId,
+    /// Secrets are never kept, so a closed session that had some needs them again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_env: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DestroyParams {
+    pub session_id: SessionId,
+    /// Kill at once instead of asking first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub force: Option<bool>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Destroyed {
+    pub session_id: SessionId,
+    pub state: SessionState,
+}

@@ -1,0 +1,75 @@
+//! `system.*`: parameters and results.
+
+use serde::{Deserialize, Serialize};
+
+use crate::method::Role;
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoParams {}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Ping {
+    pub uptime_s: u64,
+    pub version: String,
+    pub protocol: u32,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Stats {
+    pub active_sessions: u64,
+    pub total_commands_run: u64,
+    pub uptime_s: u64,
+    pub memory_rss_bytes: u64,
+    pub open_fds: u64,
+    pub threads: u64,
+    pub connections: u64,
+    pub running_executions: u64,
+    pub retained_executions: u64,
+    pub output_memory_bytes: u64,
+    pub rollbacks: u64,
+    pub resets: u64,
+    pub timeouts: u64,
+    pub sessions_created: u64,
+    pub events_seq: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Info {
+    pub version: String,
+    pub protocol: u32,
+    pub pid: u32,
+    pub socket: Option<String>,
+    pub runtime_dir: String,
+    /// Whether session files live in memory; otherwise command text and stdin go through FIFOs.
+    pub runtime_dir_in_memory: bool,
+    pub max_sessions: u64,
+    pub role: Role,
+    /// The session this connection belongs to, when it comes from inside one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pinned_to: Option<crate::SessionId>,
+    pub methods: Vec<String>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AuthParams {
+    pub token: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Authenticated {
+    pub role: Role,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShutdownParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub force: Option<bool>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ShuttingDown {
+    pub sessions: u64,
+}
