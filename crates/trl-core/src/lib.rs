@@ -1,1 +1,21 @@
+//! What the daemon knows: sessions, executions, output. No sockets, no command line.
+//!
+//! A request reads downhill: [`manager`] (find, limits) -> [`session::state`] (may it?) -> [`session::task`] (do it) ->
+//! [`shell`] (how to tell the shell) -> `trl-sys` (processes) -> [`output`] (bytes back).
 
+pub mod clock;
+pub mod engine;
+pub mod env;
+pub mod events;
+pub mod execution;
+pub mod manager;
+pub mod output;
+pub mod place;
+pub mod registry;
+pub mod session;
+pub mod settings;
+pub mod shell;
+
+pub use engine::Engine;
+pub use manager::Manager;
+pub use settings::Settings;

@@ -64,6 +64,8 @@ pub enum ShellState {
     RolledBack,
     /// It is fresh, in the last known directory, with the session's environment.
     Reset,
+    /// There is none any more: the session ended with the command.
+    Ended,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,1 +1,22 @@
+//! The operating system as TRL needs it: FIFOs, process trees, keepers, limits. All unsafe code lives here.
+//!
+//! 1. [`zygote`] is a small single-threaded process the daemon starts once; it forks a [`keeper`] per session.
+//! 2. A keeper adopts every orphan of its session, spawns programs, reports exits, and kills all below it when
+//!    the daemon lets go of its end of the link ([`link`] is what they say to each other).
+//! 3. [`tree`] finds and signals everything below a process without ever hitting a recycled pid.
+//! 4. [`fifo`], [`poller`], [`limits`], [`machine`], [`signal`] and [`harden`] are thin safe names for system calls.
+//!
+//! It knows nothing of sessions, shells or the wire.
 
+pub mod fifo;
+pub mod harden;
+pub mod keeper;
+pub mod limits;
+pub mod link;
+pub mod machine;
+pub mod poller;
+pub mod reap;
+pub mod signal;
+mod spawn;
+pub mod tree;
+pub mod zygote;

@@ -1,1 +1,75 @@
+//! What black-box tests need around the real binary: a daemon in a directory of its own, a client, and eyes on `/proc`.
+//!
+//! 1. [`Daemon`] starts `trl serve` in a temporary directory and, when dropped, checks that nothing of it is left.
+//! 2. [`Client`] speaks both envelopes over its socket, blocking, with a deadline on every wait.
+//! 3. [`Session`] is a client with one session: `run` a command, or `stream` one and wait for what it prints.
+//! 4. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
+//!
+//! It knows the wire and nothing of the inside. It has no async runtime, so a test reads top to bottom. Nothing here
+//! sleeps to synchronise: waits are for a line, a readable descriptor or, where no event exists, for [`eventually`].
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test kit fails by panicking
 
+pub mod client;
+pub mod daemon;
+pub mod process;
+pub mod random;
+pub mod scratch;
+pub mod session;
+pub mod shell;
+pub mod streaming;
+
+use std::time::{Duration, Instant};
+
+pub use client::{Client, RpcError, bytes_of};
+pub use daemon::{Builder, Daemon};
+pub use process::{descendants, procs_matching, sleeper, wait_gone};
+pub use random::Random;
+pub use scratch::Scratch;
+pub use serde_json::{Value, json};
+pub use session::{Run, Session};
+pub use shell::Shell;
+pub use streaming::Streaming;
+
+/// How long any single wait may take before it counts as "never": far beyond what a loaded machine needs, and below the
+/// hard limit the test runner puts on a test.
+pub const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Waits for a fact that no event announces. Panics with `what` when it does not come true.
+pub fn eventually(what: &str, mut fact: impl FnMut() -> bool) {
+    assert!(comes_true(PATIENCE, &mut fact), "never came true: {what}");
+}
+
+/// As [`eventually`], but answers instead of panicking.
+pub fn comes_true(within: Duration, fact: &mut dyn FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    loop {
+        if fact() {
+            return true;
+        }
+        if start.elapsed() > within {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Is `what` here? A missing thing skips a test on a person's machine and fails it in CI, where all must be installed.
+pub fn available(what: &str, here: bool) -> bool {
+    if !here {
+        assert!(!in_ci(), "{what} is missing, and CI must have it");
+        eprintln!("SKIPPED: {what} is missing on this machine");
+    }
+    here
+}
+
+pub fn in_ci() -> bool {
+    std::env::var("CI").is_ok_and(|v| v == "true")
+}
+
+/// `base` with the members of `extra` on top.
+pub fn merged(mut base: Value, extra: Value) -> Value {
+    if let (Some(into), Value::Object(from)) = (base.as_object_mut(), extra) {
+        into.extend(from);
+    }
+    base
+}

@@ -1,0 +1,82 @@
+//! A daemon of our own in a temporary directory.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::client::Client;
+
+/// More than any suite needs.
+const MAX_SESSIONS: &str = "1500";
+/// Until a daemon that was asked to end is killed.
+const END_WITHIN: Duration = Duration::from_secs(20);
+
+pub(crate) struct Daemon {
+    child: Child,
+    socket: PathBuf,
+    /// From the spawn to its ready line.
+    pub(crate) ready_after: Duration,
+    _dir: TempDir,
+}
+
+impl Daemon {
+    pub(crate) fn start(trl: &Path) -> Result<Self> {
+        let dir = tempfile::Builder::new().prefix("trl-bench-").tempdir()?;
+        for name in ["run", "data", "config"] {
+            fs::DirBuilder::new().mode(0o700).create(dir.path().join(name))?;
+        }
+        let socket = dir.path().join("run/trl.sock");
+        let log = dir.path().join("log");
+        let mut command = Command::new(trl);
+        command
+            .args(["serve", "--max-sessions", MAX_SESSIONS, "--socket"])
+            .arg(&socket)
+            .env("TRL_DATA_DIR", dir.path().join("data"))
+            .env("XDG_CONFIG_HOME", dir.path().join("config"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log)?);
+        let start = Instant::now();
+        let mut child = command.spawn().with_context(|| trl.display().to_string())?;
+        let mut ready = String::new();
+        let stdout = child.stdout.take().context("piped")?;
+        BufReader::new(stdout).read_line(&mut ready)?;
+        let ready_after = start.elapsed();
+        if ready.is_empty() {
+            let status = child.wait()?;
+            bail!("the daemon did not start ({status}): {}", fs::read_to_string(&log).unwrap_or_default());
+        }
+        Ok(Self { child, socket, ready_after, _dir: dir })
+    }
+
+    pub(crate) fn client(&self) -> Result<Client> {
+        Client::connect(&self.socket)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let deadline = Instant::now() + END_WITHIN;
+        while Instant::now() < deadline {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        eprintln!("the daemon did not end within {END_WITHIN:?}: killed");
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,24 @@
+//! Two clocks: the wall clock for people, the monotonic one for everything that is measured or waited for.
+
+use std::time::Instant;
+
+use jiff::Timestamp;
+
+/// One moment on both clocks.
+#[derive(Debug, Clone, Copy)]
+pub struct Stamp {
+    pub monotonic: Instant,
+    wall: Timestamp,
+}
+
+impl Stamp {
+    pub fn now() -> Self {
+        Self { monotonic: Instant::now(), wall: Timestamp::now() }
+    }
+
+    /// Milliseconds are plenty for people.
+    pub fn rfc3339(&self) -> String {
+        let whole = Timestamp::from_millisecond(self.wall.as_millisecond()).unwrap_or(self.wall);
+        format!("{whole:.3}")
+    }
+}

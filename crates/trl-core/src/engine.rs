@@ -1,0 +1,113 @@
+//! What all sessions of one daemon share.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use trl_sys::limits::OpenFiles;
+use trl_sys::zygote::Zygote;
+
+use crate::clock::Stamp;
+use crate::env::Inherited;
+use crate::events::Events;
+use crate::output::{Budget, Capacity, Log, spill::Spill};
+use crate::place::Place;
+use crate::registry::Registry;
+use crate::settings::Settings;
+
+#[derive(Debug)]
+pub struct Engine {
+    pub settings: Settings,
+    pub started: Stamp,
+    pub place: Place,
+    pub inherited: Inherited,
+    pub open_files: OpenFiles,
+    pub budget: Arc<Budget>,
+    pub events: Events,
+    pub executions: Registry,
+    pub counters: Counters,
+    zygote: Mutex<Zygote>,
+}
+
+#[derive(Debug, Default)]
+pub struct Counters {
+    pub commands: AtomicU64,
+    pub sessions: AtomicU64,
+    pub rollbacks: AtomicU64,
+    pub resets: AtomicU64,
+    pub timeouts: AtomicU64,
+}
+
+/// One of the places for sessions; given back when dropped.
+#[derive(Debug)]
+pub struct Seat(Arc<AtomicUsize>);
+
+impl Seat {
+    /// Takes one of `limit` seats.
+    pub(crate) fn take(taken: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
+        let more = |n: usize| (n < limit).then_some(n + 1);
+        taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(Self(Arc::clone(taken)))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Counters {
+    pub fn add(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Engine {
+    /// Starts the zygote and makes this daemon's directory.
+    pub fn start(settings: Settings, inherited: Inherited, open_files: OpenFiles) -> io::Result<Arc<Self>> {
+        let place = Place::create(settings.runtime_dir.as_deref())?;
+        Ok(Arc::new(Self {
+            started: Stamp::now(),
+            place,
+            inherited,
+            open_files,
+            budget: Budget::new(settings.output_total_bytes),
+            events: Events::default(),
+            executions: Registry::new(settings.results, settings.results_bytes),
+            counters: Counters::default(),
+            zygote: Mutex::new(Zygote::start()?),
+            settings,
+        }))
+    }
+
+    pub fn zygote_pid(&self) -> i32 {
+        self.zygote.lock().unwrap_or_else(PoisonError::into_inner).pid
+    }
+
+    /// Asks the zygote for a keeper; a zygote that was killed is replaced.
+    pub fn fork_keeper(&self, end: OwnedFd) -> io::Result<()> {
+        let mut zygote = self.zygote.lock().unwrap_or_else(PoisonError::into_inner);
+        let again = end.try_clone()?;
+        match zygote.fork_keeper(end) {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                tracing::warn!("the zygote is gone; starting another");
+                *zygote = Zygote::start()?;
+                zygote.fork_keeper(again)
+            }
+            other => other,
+        }
+    }
+
+    /// A log for one stream of a command.
+    pub fn log(&self, bytes: Option<usize>) -> Arc<Log> {
+        let capacity = Capacity::head_and_tail(bytes.unwrap_or(self.settings.output_bytes));
+        let spill = self.settings.spill_dir.as_deref().and_then(|dir| {
+            Spill::create(dir, self.settings.spill_bytes)
+                .inspect_err(|e| tracing::warn!(dir = %dir.display(), error = %e, "no spill file"))
+                .ok()
+        });
+        Log::new(capacity, Arc::clone(&self.budget), spill)
+    }
+}

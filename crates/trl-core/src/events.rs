@@ -1,0 +1,89 @@
+//! What happens, numbered, for whoever wants to know. The newest are remembered for late subscribers.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+use trl_proto::event::{Event, Happening};
+
+use crate::clock::Stamp;
+
+/// How many events a subscriber may be behind.
+const REMEMBERED: usize = 4096;
+
+#[derive(Debug, Default)]
+pub struct Events {
+    inner: Mutex<Inner>,
+    news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    seq: u64,
+    recent: VecDeque<Arc<Event>>,
+}
+
+impl Events {
+    pub fn emit(&self, what: Happening) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.seq += 1;
+        let event = Event { seq: inner.seq, time: Stamp::now().rfc3339(), what };
+        if inner.recent.len() == REMEMBERED {
+            inner.recent.pop_front();
+        }
+        inner.recent.push_back(Arc::new(event));
+        drop(inner);
+        self.news.notify_waiters();
+    }
+
+    pub fn seq(&self) -> u64 {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).seq
+    }
+
+    /// What came after `seen`; waits for something to. A gap comes first, as an event of its own.
+    pub async fn after(&self, seen: u64) -> Vec<Arc<Event>> {
+        loop {
+            let mut news = std::pin::pin!(self.news.notified());
+            news.as_mut().enable();
+            let found = self.now_after(seen);
+            if !found.is_empty() {
+                return found;
+            }
+            news.await;
+        }
+    }
+
+    fn now_after(&self, seen: u64) -> Vec<Arc<Event>> {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let oldest = inner.recent.front().map_or(inner.seq + 1, |e| e.seq);
+        let mut found = Vec::new();
+        if seen + 1 < oldest {
+            let what = Happening::Missed { from: seen + 1, to: oldest - 1 };
+            found.push(Arc::new(Event { seq: oldest - 1, time: Stamp::now().rfc3339(), what }));
+        }
+        let skip = usize::try_from((seen + 1).saturating_sub(oldest)).unwrap_or(usize::MAX);
+        found.extend(inner.recent.iter().skip(skip).cloned());
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trl_proto::SessionId;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_late_subscriber_is_told_what_it_missed() {
+        let events = Events::default();
+        let id = SessionId::random();
+        for _ in 0..REMEMBERED + 10 {
+            events.emit(Happening::SessionCreated { session_id: id.clone(), shell: String::new() });
+        }
+        let found = events.after(0).await;
+        assert!(matches!(found[0].what, Happening::Missed { from: 1, to: 10 }));
+        assert_eq!(found[1].seq, 11);
+        assert_eq!(found.len(), REMEMBERED + 1);
+        assert_eq!(events.after(events.seq() - 1).await.len(), 1);
+    }
+}

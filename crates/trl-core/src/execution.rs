@@ -1,0 +1,160 @@
+//! One execution: a command, its output, how far it has come. Shared by the session that runs it and everyone who
+//! watches it; only the session's task moves it on.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use trl_proto::exec::{ExecutionInfo, ExecutionStatus, Outcome, RunResult, Stream};
+use trl_proto::{Dialect, Error, ExecutionId, SessionId};
+
+use crate::clock::Stamp;
+use crate::output::Log;
+
+#[derive(Debug)]
+pub struct Execution {
+    pub id: ExecutionId,
+    pub session: SessionId,
+    pub command: Box<str>,
+    pub created: Stamp,
+    pub stdout: Arc<Log>,
+    pub stderr: Arc<Log>,
+    phase: watch::Sender<Phase>,
+}
+
+#[derive(Debug, Clone)]
+pub enum Phase {
+    Queued,
+    Running { since: Instant },
+    Done(Arc<Finished>),
+    /// It never started.
+    Refused(Error),
+}
+
+/// An execution's end.
+#[derive(Debug)]
+pub struct Finished {
+    pub outcome: Outcome,
+    /// stdout and stderr as they were at the end, kept only when background processes write on: the logs move.
+    text: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Execution {
+    pub fn new(session: SessionId, command: &str, logs: (Arc<Log>, Arc<Log>)) -> Arc<Self> {
+        Arc::new(Self {
+            id: ExecutionId::random(),
+            session,
+            command: command.into(),
+            created: Stamp::now(),
+            stdout: logs.0,
+            stderr: logs.1,
+            phase: watch::Sender::new(Phase::Queued),
+        })
+    }
+
+    pub fn log(&self, stream: Stream) -> &Arc<Log> {
+        match stream {
+            Stream::Stdout => &self.stdout,
+            Stream::Stderr => &self.stderr,
+        }
+    }
+
+    pub fn phase(&self) -> Phase {
+        self.phase.borrow().clone()
+    }
+
+    pub fn finished(&self) -> Option<Arc<Finished>> {
+        match &*self.phase.borrow() {
+            Phase::Done(finished) => Some(Arc::clone(finished)),
+            _ => None,
+        }
+    }
+
+    /// Resolves when it is over, or was refused.
+    pub async fn wait(&self) -> Result<Arc<Finished>, Error> {
+        let mut phase = self.phase.subscribe();
+        loop {
+            match &*phase.borrow_and_update() {
+                Phase::Done(finished) => return Ok(Arc::clone(finished)),
+                Phase::Refused(error) => return Err(error.clone()),
+                Phase::Queued | Phase::Running { .. } => {}
+            }
+            if phase.changed().await.is_err() {
+                // the sender lives in self
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    pub(crate) fn start(&self, since: Instant) {
+        self.phase.send_replace(Phase::Running { since });
+    }
+
+    pub(crate) fn finish(&self, outcome: Outcome, text: Option<(Vec<u8>, Vec<u8>)>) {
+        self.phase.send_replace(Phase::Done(Arc::new(Finished { outcome, text })));
+    }
+
+    /// It will not be run: whoever waits for it hears why.
+    pub(crate) fn refuse(&self, error: Error) {
+        self.stdout.close();
+        self.stderr.close();
+        self.phase.send_replace(Phase::Refused(error));
+    }
+
+    /// Resolves when it has started, is over, or was refused.
+    pub async fn wait_started(&self) -> Result<(), Error> {
+        let mut phase = self.phase.subscribe();
+        loop {
+            match &*phase.borrow_and_update() {
+                Phase::Queued => {}
+                Phase::Running { .. } | Phase::Done(_) => return Ok(()),
+                Phase::Refused(error) => return Err(error.clone()),
+            }
+            if phase.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Bytes it holds in memory.
+    pub fn memory(&self) -> usize {
+        self.stdout.memory() + self.stderr.memory()
+    }
+
+    pub fn info(&self) -> ExecutionInfo {
+        let phase = self.phase();
+        let (status, elapsed) = match &phase {
+            Phase::Queued | Phase::Refused(_) => (ExecutionStatus::Queued, Duration::ZERO),
+            Phase::Running { since } => (ExecutionStatus::Running, since.elapsed()),
+            Phase::Done(f) => (ExecutionStatus::Done, Duration::from_millis(f.outcome.duration_ms)),
+        };
+        ExecutionInfo {
+            execution_id: self.id.clone(),
+            session_id: self.session.clone(),
+            command: self.command.to_string(),
+            status,
+            created_at: self.created.rfc3339(),
+            elapsed_ms: millis(elapsed),
+            exit_code: self.finished().map(|f| f.outcome.exit_code),
+            stdout_bytes: self.stdout.total(),
+            stderr_bytes: self.stderr.total(),
+        }
+    }
+}
+
+impl Finished {
+    /// The result with its text, as it was at the end.
+    pub fn result(&self, execution: &Execution, dialect: Dialect) -> RunResult {
+        match &self.text {
+            Some((out, err)) => RunResult::new(self.outcome.clone(), out, err, dialect),
+            None => {
+                let (out, err) = (execution.stdout.snapshot().0, execution.stderr.snapshot().0);
+                RunResult::new(self.outcome.clone(), &out, &err, dialect)
+            }
+        }
+    }
+}
+
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,214 @@
+//! Running commands, and asking about them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use tokio::sync::oneshot;
+use trl_proto::exec::{CancelParams, InputParams, RunParams};
+use trl_proto::session::CreateParams;
+use trl_proto::text::decode;
+use trl_proto::{Error, ErrorCode, ExecutionId, SessionId};
+
+use super::Manager;
+use super::idempotency::Claim;
+use crate::execution::Execution;
+use crate::session::handle::Session;
+use crate::session::messages::{AfterInput, Cancel, Ending, Manner, Message, Order, Stdin};
+use crate::session::spec::{checked_dir, checked_env, seconds};
+use crate::session::state::WhenBusy;
+use crate::shell::wrap::Surroundings;
+
+/// Who asks: idempotency keys of different callers never meet.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Caller(pub String);
+
+/// More in memory than this is what spill files are for.
+const MAX_OUTPUT_BYTES: u64 = 64 << 20;
+
+impl Manager {
+    /// Hands a command to its session. Resolves when it stands there; wait for the execution to see its end.
+    pub async fn submit(&self, params: RunParams, caller: &Caller) -> Result<Arc<Execution>, Error> {
+        let Some(key) = params.idempotency_key.clone() else { return self.submit_new(params, |_| {}).await };
+        match self.keys.claim(caller, &key, &params.command)? {
+            Claim::Taken(execution) => Ok(execution),
+            Claim::Ours(claim) => self.submit_new(params, |execution| claim.fulfil(execution)).await,
+        }
+    }
+
+    async fn submit_new(
+        &self,
+        params: RunParams,
+        announce: impl FnOnce(&Arc<Execution>),
+    ) -> Result<Arc<Execution>, Error> {
+        match params.session_id.clone() {
+            Some(id) => {
+                let session = self.find(&id)?;
+                self.order(&session, params, announce).await
+            }
+            None => {
+                let session = self.create(CreateParams::default()).await?;
+                let submitted = self.order(&session, params, announce).await;
+                self.throw_away(session, submitted.as_ref().ok().cloned());
+                submitted
+            }
+        }
+    }
+
+    /// Destroys a session after its only execution.
+    fn throw_away(&self, session: Arc<Session>, execution: Option<Arc<Execution>>) {
+        tokio::spawn(async move {
+            if let Some(execution) = execution {
+                let _ = execution.wait().await;
+            }
+            let (reply, over) = oneshot::channel();
+            let end = crate::session::messages::End {
+                into: Ending::Terminated,
+                manner: Manner::Forced,
+                reason: "its one command ended".into(),
+                reply: Some(reply),
+            };
+            if session.send(Message::End(end)).await.is_ok() {
+                let _ = over.await;
+            }
+        });
+    }
+
+    async fn order(
+        &self,
+        session: &Arc<Session>,
+        params: RunParams,
+        announce: impl FnOnce(&Arc<Execution>),
+    ) -> Result<Arc<Execution>, Error> {
+        let received = Instant::now();
+        if params.command.contains('\0') {
+            return Err(Error::invalid("the command contains a NUL character"));
+        }
+        let bytes = params.max_output_bytes.unwrap_or(self.engine.settings.output_bytes as u64);
+        if !(2..=MAX_OUTPUT_BYTES).contains(&bytes) {
+            return Err(Error::invalid(format!("`max_output_bytes` must be between 2 and {MAX_OUTPUT_BYTES}")));
+        }
+        let bytes = usize::try_from(bytes).ok();
+        let order = Order {
+            around: surroundings(&params)?,
+            stdin: stdin(&params)?,
+            timeout: seconds(params.timeout_s, "timeout_s")?.unwrap_or(session.spec.timeout),
+            busy: if params.queue == Some(true) { WhenBusy::Queue } else { WhenBusy::Refuse },
+            received,
+            execution: Execution::new(
+                session.spec.id.clone(),
+                &params.command,
+                (self.engine.log(bytes), self.engine.log(bytes)),
+            ),
+        };
+        let execution = Arc::clone(&order.execution);
+        let queued = order.busy == WhenBusy::Queue;
+        self.engine.executions.add(&execution);
+        announce(&execution);
+        if let Err(error) = session.send(Message::Run(Box::new(order))).await {
+            self.engine.executions.refuse(&execution, error.clone());
+            return Err(error);
+        }
+        if !queued {
+            execution.wait_started().await?;
+        }
+        Ok(execution)
+    }
+
+    /// Ends a command; resolves when it is over. False when it ended by itself first.
+    pub async fn cancel(&self, params: CancelParams) -> Result<(ExecutionId, bool), Error> {
+        let signal = match &params.signal {
+            None => Signal::TERM,
+            Some(name) => parse_signal(name)?,
+        };
+        let grace = seconds(params.grace_s, "grace_s")?.unwrap_or(self.engine.settings.grace);
+        let session = match (&params.execution_id, &params.session_id) {
+            (Some(id), _) => {
+                let execution = self.engine.executions.find(id)?;
+                if let Some(finished) = execution.finished() {
+                    return Ok((id.clone(), finished.outcome.cancelled));
+                }
+                self.find(&execution.session)?
+            }
+            (None, Some(id)) => self.find(id)?,
+            (None, None) => return Err(Error::invalid("give `execution_id` or `session_id`")),
+        };
+        let asked = self.ask_cancel(&session, params.execution_id.clone(), signal, grace).await;
+        let execution = match (asked, &params.execution_id) {
+            (Ok(execution), _) => execution,
+            // It ended on the way: what it says of itself is the answer.
+            (Err(_), Some(id)) if self.engine.executions.find(id).is_ok() => self.engine.executions.find(id)?,
+            (Err(error), _) => return Err(error),
+        };
+        let finished = execution.wait().await?;
+        Ok((execution.id.clone(), finished.outcome.cancelled))
+    }
+
+    async fn ask_cancel(
+        &self,
+        session: &Session,
+        execution: Option<ExecutionId>,
+        signal: Signal,
+        grace: Duration,
+    ) -> Result<Arc<Execution>, Error> {
+        let (reply, answer) = oneshot::channel();
+        session.send(Message::Cancel(Cancel { execution, signal, grace, reply })).await?;
+        answer.await.unwrap_or_else(|_| Err(session.gone()))
+    }
+
+    pub async fn input(&self, params: InputParams) -> Result<u64, Error> {
+        let session = self.session_of_execution(&params.execution_id)?;
+        let bytes = decode(params.data.unwrap_or_default(), params.encoding.unwrap_or_default())?;
+        let len = bytes.len() as u64;
+        let then = if params.close == Some(true) { AfterInput::Close } else { AfterInput::KeepOpen };
+        let (reply, answer) = oneshot::channel();
+        session.send(Message::Input { execution: params.execution_id, bytes, then, reply }).await?;
+        answer.await.unwrap_or_else(|_| Err(session.gone()))?;
+        Ok(len)
+    }
+
+    /// How many processes got it.
+    pub async fn signal(&self, execution: ExecutionId, name: &str) -> Result<u64, Error> {
+        let signal = parse_signal(name)?;
+        let session = self.session_of_execution(&execution)?;
+        let (reply, answer) = oneshot::channel();
+        session.send(Message::Signal { execution, signal, reply }).await?;
+        answer.await.unwrap_or_else(|_| Err(session.gone()))
+    }
+
+    pub fn execution(&self, id: &ExecutionId) -> Result<Arc<Execution>, Error> {
+        self.engine.executions.find(id)
+    }
+
+    pub fn executions(&self, session: Option<&SessionId>) -> Vec<Arc<Execution>> {
+        self.engine.executions.list(session)
+    }
+
+    fn session_of_execution(&self, id: &ExecutionId) -> Result<Arc<Session>, Error> {
+        let execution = self.engine.executions.find(id)?;
+        if execution.finished().is_some() {
+            return Err(Error::new(ErrorCode::ExecutionNotFound, format!("{id} is over")));
+        }
+        self.find(&execution.session)
+    }
+}
+
+fn surroundings(params: &RunParams) -> Result<Surroundings, Error> {
+    let working_dir = params.working_dir.as_deref().map(checked_dir).transpose()?;
+    Ok(Surroundings { env: checked_env(params.env.clone().unwrap_or_default())?, working_dir })
+}
+
+fn stdin(params: &RunParams) -> Result<Stdin, Error> {
+    let encoding = params.stdin_encoding.unwrap_or_default();
+    let bytes = params.stdin.clone().map(|text| decode(text, encoding)).transpose()?;
+    Ok(match (bytes, params.open_stdin == Some(true)) {
+        (bytes, true) => Stdin::Open(bytes.unwrap_or_default()),
+        (Some(bytes), false) => Stdin::Bytes(bytes),
+        (None, false) => Stdin::Null,
+    })
+}
+
+fn parse_signal(name: &str) -> Result<Signal, Error> {
+    trl_sys::signal::parse(name)
+        .ok_or_else(|| Error::invalid(format!("{name:?} is not a signal")).hint("TERM, SIGINT, 9, ..."))
+}

@@ -1,0 +1,145 @@
+//! What time does to sessions, and how the daemon ends.
+//!
+//! Once a second: idle and old sessions are closed, records of ended ones are dropped, and orphans that came to the
+//! daemon itself (its zygote and a keeper were both killed) are ended.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use trl_proto::session::SessionState;
+use trl_proto::system::Stats;
+use trl_sys::{machine, reap, tree};
+
+use super::Manager;
+use crate::session::handle::Session;
+use crate::session::messages::{Ending, Manner};
+
+const ROUND: Duration = Duration::from_secs(1);
+/// Records of closed sessions are small but not free.
+const MAX_CLOSED: usize = 4096;
+
+impl Manager {
+    /// Runs for the life of the daemon.
+    pub async fn housekeep(self: Arc<Self>) {
+        let mut rounds = tokio::time::interval(ROUND);
+        rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            rounds.tick().await;
+            self.close_stale(Instant::now());
+            self.drop_records(Instant::now());
+            self.end_orphans();
+        }
+    }
+
+    /// The one place of the daemon that waits for children: on every SIGCHLD, and once more for good measure.
+    pub fn reap() {
+        for (pid, exit) in reap::all() {
+            tracing::debug!(pid, ?exit, "reaped");
+        }
+    }
+
+    fn close_stale(self: &Arc<Self>, now: Instant) {
+        let settings = &self.engine.settings;
+        let past = |since: Instant, ttl: Duration| !ttl.is_zero() && now.saturating_duration_since(since) >= ttl;
+        let all: Vec<Arc<Session>> = self.sessions().values().cloned().collect();
+        for session in all {
+            let (state, active) = {
+                let public = session.public();
+                (public.state, public.last_activity.monotonic)
+            };
+            let resting = matches!(state, SessionState::Idle | SessionState::Ready);
+            let alive = resting || state == SessionState::Running;
+            let reason = if alive && past(session.created.monotonic, settings.absolute_ttl) {
+                "it reached its greatest age"
+            } else if resting && past(active, settings.idle_ttl) {
+                "it was idle for too long"
+            } else {
+                continue;
+            };
+            let manager = Arc::clone(self);
+            tokio::spawn(async move { manager.end(&session, Ending::Closed, Manner::Graceful, reason).await });
+        }
+    }
+
+    fn drop_records(&self, now: Instant) {
+        let ttl = self.engine.settings.terminated_ttl;
+        let mut sessions = self.sessions();
+        sessions.retain(|_, s| {
+            let public = s.public();
+            let ended = public.ended.as_ref().map(|(_, at)| *at);
+            public.state != SessionState::Terminated || ended.is_none_or(|at| now.saturating_duration_since(at) < ttl)
+        });
+        let mut closed: Vec<_> = sessions
+            .values()
+            .filter(|s| s.state() == SessionState::Closed)
+            .map(|s| (s.public().ended.as_ref().map(|(_, at)| *at), s.spec.id.clone()))
+            .collect();
+        if closed.len() > MAX_CLOSED {
+            closed.sort();
+            for (_, id) in &closed[..closed.len() - MAX_CLOSED] {
+                sessions.remove(id);
+            }
+        }
+    }
+
+    /// A subreaper only ever adopts its own descendants' orphans; process 1 adopts everybody's and leaves them alone.
+    fn end_orphans(&self) {
+        Self::reap();
+        let me = i32::try_from(std::process::id()).unwrap_or(0);
+        if me == 1 {
+            return;
+        }
+        let mut ours: Vec<i32> = self.sessions().values().map(|s| s.keeper()).collect();
+        ours.push(self.engine.zygote_pid());
+        for pid in tree::children(me) {
+            let orphan = !ours.contains(&pid) && !tree::is_keeper(pid);
+            if let Some(root) = tree::identify(pid).filter(|_| orphan) {
+                tracing::warn!(pid, "ending an orphan");
+                tree::freeze_and_kill(|| {
+                    let mut all = tree::below(pid, &[]);
+                    all.extend(tree::identify(pid).filter(|p| *p == root));
+                    all
+                });
+            }
+        }
+    }
+
+    /// Ends every session, within the grace each of them has.
+    pub async fn shutdown(self: &Arc<Self>, manner: Manner) {
+        self.shutting_down.store(true, Ordering::Relaxed);
+        let all: Vec<Arc<Session>> = self.sessions().values().cloned().collect();
+        let limit = self.engine.settings.grace * 2 + Duration::from_secs(10);
+        let mut ends = tokio::task::JoinSet::new();
+        for session in all {
+            let manager = Arc::clone(self);
+            ends.spawn(async move { manager.end(&session, Ending::Closed, manner, "the daemon is ending").await });
+        }
+        if tokio::time::timeout(limit, ends.join_all()).await.is_err() {
+            tracing::error!("some sessions did not end in time");
+        }
+    }
+
+    pub fn stats(&self) -> Stats {
+        let counters = &self.engine.counters;
+        let read = |n: &std::sync::atomic::AtomicU64| n.load(Ordering::Relaxed);
+        let (live, finished) = self.engine.executions.counts();
+        Stats {
+            active_sessions: self.active() as u64,
+            total_commands_run: read(&counters.commands),
+            uptime_s: self.engine.started.monotonic.elapsed().as_secs(),
+            memory_rss_bytes: machine::rss_bytes(),
+            open_fds: machine::open_fds(),
+            threads: machine::thread_count(),
+            connections: 0,
+            running_executions: live as u64,
+            retained_executions: finished as u64,
+            output_memory_bytes: self.engine.budget.used() as u64,
+            rollbacks: read(&counters.rollbacks),
+            resets: read(&counters.resets),
+            timeouts: read(&counters.timeouts),
+            sessions_created: read(&counters.sessions),
+            events_seq: self.engine.events.seq(),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! All sessions of one daemon: finding them, making them within limits, ending them.
+//!
+//! - here: sessions. - [`executions`]: running commands and asking about them. - [`housekeeping`]: what time does to
+//!   sessions, and how the daemon ends.
+
+mod executions;
+mod housekeeping;
+mod idempotency;
+mod pressure;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+use trl_proto::event::Happening;
+use trl_proto::session::{CreateParams, ListParams, SessionState};
+use trl_proto::{Error, ErrorCode, SessionId};
+use trl_sys::tree;
+
+pub use self::executions::Caller;
+use self::idempotency::Keys;
+use self::pressure::Pressure;
+use crate::engine::{Counters, Engine, Seat};
+use crate::session::handle::Session;
+use crate::session::messages::{End, Ending, Manner, Message, Order, Stdin};
+use crate::session::spec::{Program, Secrets, Spec, checked_env};
+use crate::session::state::{self, Request, Verdict, WhenBusy};
+use crate::session::task::{self, Start};
+use crate::shell::wrap::Surroundings;
+
+pub struct Manager {
+    pub engine: Arc<Engine>,
+    sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
+    seats: Arc<AtomicUsize>,
+    max_sessions: usize,
+    keys: Keys,
+    pressure: Pressure,
+    shutting_down: AtomicBool,
+}
+
+/// Descriptors one session may need: its FIFOs, link and watch, and two for feeding and late output.
+const FDS_PER_SESSION: u64 = 14;
+/// Descriptors for everything else: listeners, clients, files.
+const FDS_RESERVED: u64 = 128;
+
+impl Manager {
+    pub fn new(engine: Arc<Engine>) -> Arc<Self> {
+        let by_fds = engine.open_files.usable.saturating_sub(FDS_RESERVED) / FDS_PER_SESSION;
+        let max_sessions = engine.settings.max_sessions.min(usize::try_from(by_fds).unwrap_or(usize::MAX)).max(1);
+        if max_sessions < engine.settings.max_sessions {
+            tracing::warn!(max_sessions, "fewer sessions than configured: the open-files limit allows no more");
+        }
+        let pressure = Pressure::new(engine.settings.min_free_memory_bytes);
+        Arc::new(Self {
+            engine,
+            sessions: Mutex::default(),
+            seats: Arc::default(),
+            max_sessions,
+            keys: Keys::default(),
+            pressure,
+            shutting_down: AtomicBool::new(false),
+        })
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Session>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn max_sessions(&self) -> usize {
+        self.max_sessions
+    }
+
+    /// Sessions that have a place: all but closed and terminated ones.
+    pub fn active(&self) -> usize {
+        self.seats.load(Ordering::Relaxed)
+    }
+
+    fn admit(&self) -> Result<Seat, Error> {
+        if self.shutting_down.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorCode::ShuttingDown, "the daemon is ending"));
+        }
+        self.pressure.check()?;
+        Seat::take(&self.seats, self.max_sessions).ok_or_else(|| {
+            Error::new(ErrorCode::MaxSessionsReached, format!("there are {} sessions, the most allowed", self.max_sessions))
+                .hint("destroy one, or raise sessions.max in the config")
+                .detail("max_sessions", self.max_sessions)
+        })
+    }
+
+    /// Starts a session; returns when its program is up. A failure leaves nothing.
+    pub async fn create(&self, params: CreateParams) -> Result<Arc<Session>, Error> {
+        let spec = Spec::resolve(params, &self.engine.inherited, &self.engine.settings)?;
+        let seat = self.admit()?;
+        let session = Session::new(spec);
+        let id = session.spec.id.clone();
+        let direct = self.direct_order(&session);
+        let (created, up) = oneshot::channel();
+        self.sessions().insert(id.clone(), Arc::clone(&session));
+        task::spawn(Arc::clone(&self.engine), Arc::clone(&session), seat, Start::Now { created, direct });
+        let outcome = up.await.unwrap_or_else(|_| Err(Error::internal("the session's task ended")));
+        if let Err(error) = outcome {
+            self.sessions().remove(&id);
+            return Err(error);
+        }
+        Counters::add(&self.engine.counters.sessions);
+        let shell = session.spec.program_name();
+        self.engine.events.emit(Happening::SessionCreated { session_id: id, shell });
+        Ok(session)
+    }
+
+    /// A direct command is the one execution of its session.
+    fn direct_order(&self, session: &Session) -> Option<Order> {
+        let Program::Direct { argv } = &session.spec.program else { return None };
+        let logs = (self.engine.log(None), self.engine.log(None));
+        let execution = crate::execution::Execution::new(session.spec.id.clone(), &argv.join(" "), logs);
+        self.engine.executions.add(&execution);
+        Some(Order {
+            execution,
+            around: Surroundings::default(),
+            stdin: Stdin::Open(Vec::new()),
+            timeout: session.spec.timeout,
+            busy: WhenBusy::Refuse,
+            received: std::time::Instant::now(),
+        })
+    }
+
+    pub fn find(&self, id: &SessionId) -> Result<Arc<Session>, Error> {
+        self.sessions().get(id).cloned().ok_or_else(|| {
+            Error::new(ErrorCode::SessionNotFound, format!("no session {id}")).hint("see session.list")
+        })
+    }
+
+    /// Oldest first.
+    pub fn list(&self, filter: &ListParams) -> Vec<Arc<Session>> {
+        let wanted = |session: &Arc<Session>| {
+            let state = session.state();
+            let state_fits = match filter.state {
+                None => true,
+                Some(SessionState::Idle) => matches!(state, SessionState::Idle | SessionState::Ready),
+                Some(wanted) => state == wanted,
+            };
+            state_fits && filter.label.as_deref().is_none_or(|l| has_label(&session.spec.labels, l))
+        };
+        let mut found: Vec<_> = self.sessions().values().filter(|s| wanted(s)).cloned().collect();
+        found.sort_by_key(|s| s.created.monotonic);
+        found
+    }
+
+    /// Opens a closed session: a fresh shell with its first command.
+    pub fn open(&self, id: &SessionId, secrets: Option<BTreeMap<String, String>>) -> Result<Arc<Session>, Error> {
+        let old = self.find(id)?;
+        match state::decide(old.state(), Request::Open) {
+            Verdict::Deny(denial) => return Err(denial.error()),
+            Verdict::Already | Verdict::Later => return Ok(old),
+            Verdict::Accept => {}
+        }
+        let secrets = checked_env(secrets.unwrap_or_default())?;
+        let missing: Vec<&String> = old.spec.secrets.names().filter(|n| !secrets.contains_key(*n)).collect();
+        if !missing.is_empty() {
+            return Err(Error::invalid(format!("secret_env lacks {missing:?}"))
+                .hint("secrets are not kept when a session closes: pass them again"));
+        }
+        let seat = self.admit()?;
+        let spec = old.spec.reopened(old.public().working_dir.clone(), Secrets::new(secrets));
+        let session = Session::new(spec);
+        session.public().commands = old.public().commands;
+        self.sessions().insert(id.clone(), Arc::clone(&session));
+        task::spawn(Arc::clone(&self.engine), Arc::clone(&session), seat, Start::WithFirstCommand);
+        Ok(session)
+    }
+
+    /// Ends a session; returns when nothing of it is left.
+    pub async fn end(&self, session: &Session, into: Ending, manner: Manner, reason: &str) -> Result<(), Error> {
+        let request = if into == Ending::Closed { Request::Close } else { Request::Destroy };
+        match state::decide(session.state(), request) {
+            Verdict::Deny(denial) => return Err(denial.error()),
+            Verdict::Already | Verdict::Later => return Ok(()),
+            Verdict::Accept => {}
+        }
+        let (done, over) = oneshot::channel();
+        let message = Message::End(End { into, manner, reason: reason.into(), reply: Some(done) });
+        if session.send(message).await.is_err() {
+            // Closed already: only its record is left to be marked.
+            let mut public = session.public();
+            if into == Ending::Terminated && public.state == SessionState::Closed {
+                public.state = SessionState::Terminated;
+                public.ended = Some((reason.into(), std::time::Instant::now()));
+            }
+            return Ok(());
+        }
+        let _ = over.await;
+        Ok(())
+    }
+
+    pub async fn reset(&self, session: &Session) -> Result<(), Error> {
+        match state::decide(session.state(), Request::Reset) {
+            Verdict::Deny(denial) => return Err(denial.error()),
+            Verdict::Accept | Verdict::Already | Verdict::Later => {}
+        }
+        let (reply, done) = oneshot::channel();
+        session.send(Message::Reset { reply }).await?;
+        done.await.unwrap_or_else(|_| Err(session.gone()))
+    }
+
+    /// The session a process belongs to: it is below that session's keeper.
+    pub fn session_of(&self, pid: i32) -> Option<SessionId> {
+        let keepers: HashMap<i32, SessionId> =
+            self.sessions().values().map(|s| (s.keeper(), s.spec.id.clone())).filter(|(k, _)| *k > 0).collect();
+        tree::ancestors(pid).into_iter().find_map(|p| keepers.get(&p).cloned())
+    }
+}
+
+fn has_label(labels: &BTreeMap<String, String>, wanted: &str) -> bool {
+    match wanted.split_once('=') {
+        Some((key, value)) => labels.get(key).is_some_and(|v| v == value),
+        None => labels.contains_key(wanted),
+    }
+}

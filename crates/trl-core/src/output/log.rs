@@ -1,0 +1,258 @@
+//! A shared log: the process's side appends, readers pull, nobody's slowness blocks the process for long.
+//!
+//! A [`Follower`] is a reader that wants every byte (a stream to a client). While one lags behind, [`Log::crowded`]
+//! asks the writer's side to pause, but only as long as that follower keeps a decent pace: a stalled one soon
+//! runs out of patience, the writer goes on, and the follower is told which range it missed.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use super::budget::Budget;
+use super::kept::{Capacity, Kept, Slice};
+use super::spill::Spill;
+
+/// A follower this far behind makes the writer pause.
+const WINDOW: u64 = 256 * 1024;
+/// How long, in sum, a follower may hold the writer up before it is let go.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// Reading this many bytes earns a millisecond of patience back: a follower that sustains 10 MB/s is never dropped.
+const BYTES_PER_MS: u64 = 10_000;
+
+#[derive(Debug)]
+pub struct Log {
+    inner: Mutex<Inner>,
+    /// Something was appended, or the log was closed.
+    grown: Notify,
+    /// A follower has read, or left.
+    drained: Notify,
+}
+
+#[derive(Debug)]
+struct Inner {
+    kept: Kept,
+    closed: bool,
+    followers: Vec<Place>,
+    next_follower: u64,
+    /// Since when the writer has been waiting.
+    paused_since: Option<Instant>,
+}
+
+/// Where one follower stands.
+#[derive(Debug)]
+struct Place {
+    id: u64,
+    offset: u64,
+    patience: Duration,
+}
+
+/// What a read found.
+#[derive(Debug)]
+pub struct Reading {
+    pub slice: Slice,
+    /// Closed, and `slice` reaches the end.
+    pub done: bool,
+}
+
+impl Log {
+    pub fn new(capacity: Capacity, budget: Arc<Budget>, spill: Option<Spill>) -> Arc<Self> {
+        let inner = Inner {
+            kept: Kept::new(capacity, budget, spill),
+            closed: false,
+            followers: Vec::new(),
+            next_follower: 0,
+            paused_since: None,
+        };
+        Arc::new(Self { inner: Mutex::new(inner), grown: Notify::new(), drained: Notify::new() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn append(&self, bytes: &[u8]) {
+        self.lock().kept.append(bytes);
+        self.grown.notify_waiters();
+    }
+
+    /// No more will come.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.grown.notify_waiters();
+    }
+
+    pub fn total(&self) -> u64 {
+        self.lock().kept.total()
+    }
+
+    pub fn memory(&self) -> usize {
+        self.lock().kept.memory()
+    }
+
+    pub fn omitted(&self) -> Option<(u64, u64)> {
+        self.lock().kept.omitted()
+    }
+
+    /// Everything in memory, and the range that is not.
+    pub fn snapshot(&self) -> (Vec<u8>, Option<(u64, u64)>) {
+        let inner = self.lock();
+        (inner.kept.everything(), inner.kept.omitted())
+    }
+
+    pub fn read(&self, since: u64, limit: usize) -> Reading {
+        let inner = self.lock();
+        let slice = inner.kept.read(since, limit);
+        let done = inner.closed && slice.next() == inner.kept.total();
+        Reading { slice, done }
+    }
+
+    /// Returns once there is something at `since`, or the log is closed.
+    pub async fn wait_beyond(&self, since: u64) {
+        loop {
+            let mut grown = std::pin::pin!(self.grown.notified());
+            grown.as_mut().enable();
+            {
+                let inner = self.lock();
+                if inner.closed || inner.kept.total() > since {
+                    return;
+                }
+            }
+            grown.await;
+        }
+    }
+
+    /// Should the writer pause? Says until when at most; asking after that lets the slow ones go.
+    pub fn crowded(&self) -> Option<Instant> {
+        let mut guard = self.lock();
+        let inner = &mut *guard;
+        let now = Instant::now();
+        if let Some(since) = inner.paused_since.take() {
+            inner.charge_laggards(now.saturating_duration_since(since));
+        }
+        let patience = inner.laggards().map(|place| place.patience).max()?;
+        inner.paused_since = Some(now);
+        Some(now + patience)
+    }
+
+    /// A follower has read, or left.
+    pub async fn drained(&self) {
+        self.drained.notified().await;
+    }
+
+    /// A reader of every byte from `offset` on.
+    pub fn follow(self: &Arc<Self>, offset: u64) -> Follower {
+        let mut inner = self.lock();
+        let id = inner.next_follower;
+        inner.next_follower += 1;
+        inner.followers.push(Place { id, offset, patience: PATIENCE });
+        Follower { log: Arc::clone(self), id, offset }
+    }
+}
+
+impl Inner {
+    /// Those far behind that still have patience left.
+    fn laggards(&mut self) -> impl Iterator<Item = &mut Place> {
+        let total = self.kept.total();
+        self.followers.iter_mut().filter(move |p| total - p.offset >= WINDOW && !p.patience.is_zero())
+    }
+
+    fn charge_laggards(&mut self, waited: Duration) {
+        for place in self.laggards() {
+            place.patience = place.patience.saturating_sub(waited);
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Follower {
+    log: Arc<Log>,
+    id: u64,
+    offset: u64,
+}
+
+impl Follower {
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    pub async fn wait(&self) {
+        self.log.wait_beyond(self.offset).await;
+    }
+
+    /// The next bytes, without moving on: some may be held back for the next time.
+    pub fn peek(&self, limit: usize) -> Reading {
+        self.log.read(self.offset, limit)
+    }
+
+    /// Everything before `offset` has been dealt with.
+    pub fn advance(&mut self, offset: u64) {
+        let read = offset.saturating_sub(self.offset);
+        self.offset = offset;
+        let mut inner = self.log.lock();
+        if let Some(place) = inner.followers.iter_mut().find(|p| p.id == self.id) {
+            place.offset = offset;
+            place.patience = (place.patience + Duration::from_millis(read / BYTES_PER_MS)).min(PATIENCE);
+        }
+        drop(inner);
+        self.log.drained.notify_one();
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.log.lock().followers.retain(|p| p.id != self.id);
+        self.log.drained.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log() -> Arc<Log> {
+        Log::new(Capacity::head_and_tail(1 << 20), Budget::new(usize::MAX), None)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_ends_with_bytes_or_with_the_end() {
+        let log = log();
+        let reader = Arc::clone(&log);
+        let waiter = tokio::spawn(async move {
+            reader.wait_beyond(0).await;
+            let first = reader.read(0, 100);
+            reader.wait_beyond(first.slice.next()).await;
+            (first.slice.bytes, reader.read(2, 100).done)
+        });
+        tokio::task::yield_now().await;
+        log.append(b"hi");
+        tokio::task::yield_now().await;
+        log.close();
+        assert_eq!(waiter.await.unwrap(), (b"hi".to_vec(), true));
+    }
+
+    #[test]
+    fn a_lagging_follower_pauses_the_writer_and_a_reading_one_does_not() {
+        let log = log();
+        assert!(log.crowded().is_none());
+        let mut follower = log.follow(0);
+        log.append(&[0; 300_000]);
+        assert!(log.crowded().is_some());
+        let got = follower.peek(usize::MAX).slice;
+        follower.advance(got.next());
+        assert!(log.crowded().is_none());
+        log.append(&[0; 300_000]);
+        drop(follower);
+        assert!(log.crowded().is_none());
+    }
+
+    #[test]
+    fn a_stalled_follower_runs_out_of_patience() {
+        let log = log();
+        let follower = log.follow(0);
+        log.append(&[0; 300_000]);
+        log.lock().charge_laggards(PATIENCE);
+        assert!(log.crowded().is_none(), "the writer goes on");
+        drop(follower);
+    }
+}

@@ -1,0 +1,136 @@
+//! Where session directories live: a private directory, in memory if there is one, one per daemon.
+//!
+//! `<root>/<pid>-<start>/` belongs to one daemon and holds its session directories. A daemon that starts removes what
+//! dead daemons of the same user left under the same root, after ending processes that still use it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use trl_sys::{machine, tree};
+
+use crate::shell::files::Medium;
+
+#[derive(Debug)]
+pub struct Place {
+    dir: PathBuf,
+    pub medium: Medium,
+}
+
+impl Place {
+    /// Makes this daemon's directory under `wanted`, or under the best place of this machine.
+    pub fn create(wanted: Option<&Path>) -> io::Result<Self> {
+        let root = match wanted {
+            Some(dir) => dir.to_path_buf(),
+            None => default_root(),
+        };
+        private_dir(&root)?;
+        remove_dead(&root);
+        let pid = i32::try_from(std::process::id()).map_err(io::Error::other)?;
+        let start = tree::stat(pid).map_or(0, |s| s.start);
+        let dir = root.join(format!("{pid}-{start}"));
+        private_dir(&dir)?;
+        let medium = if machine::is_in_memory(&dir) { Medium::Memory } else { Medium::Disk };
+        Ok(Self { dir, medium })
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn default_root() -> PathBuf {
+    let uid = machine::effective_uid();
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(|d| PathBuf::from(d).join("trl").join("sessions"));
+    let shm = PathBuf::from(format!("/dev/shm/trl-{uid}"));
+    let candidates = runtime.into_iter().chain([shm]);
+    let in_memory = |path: &PathBuf| path.ancestors().find(|a| a.exists()).is_some_and(machine::is_in_memory);
+    candidates.into_iter().find(in_memory).unwrap_or_else(|| std::env::temp_dir().join(format!("trl-{uid}-sessions")))
+}
+
+/// Makes or accepts a directory only its owner may enter; anything else under that name is refused.
+pub fn private_dir(dir: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().recursive(true).mode(0o700).create(dir) {
+        Ok(()) => {}
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(e) => return Err(e),
+    }
+    let meta = fs::symlink_metadata(dir)?;
+    let refuse = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{} {why}", dir.display())));
+    if !meta.is_dir() {
+        return refuse("is not a directory");
+    }
+    if meta.uid() != machine::effective_uid() {
+        return refuse("belongs to another user");
+    }
+    if meta.mode() & 0o077 != 0 {
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+fn remove_dead(root: &Path) {
+    let Ok(entries) = fs::read_dir(root) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|n| n.split_once('-'));
+        let Some((Ok(pid), Ok(start))) = owner.map(|(p, s)| (p.parse::<i32>(), s.parse::<u64>())) else { continue };
+        if tree::stat(pid).is_none_or(|s| s.start != start) {
+            end_users_of(&entry.path());
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Shells of a dead daemon name its directory on their command line. Their keepers end them; this is for the case
+/// that those were killed too.
+fn end_users_of(dir: &Path) {
+    let needle = dir.display().to_string();
+    let Ok(processes) = fs::read_dir("/proc") else { return };
+    let uses = |pid: i32| {
+        let cmdline = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&cmdline).contains(&needle)
+    };
+    let pids = processes.flatten().filter_map(|p| p.file_name().to_str()?.parse::<i32>().ok());
+    for pid in pids.filter(|pid| uses(*pid)) {
+        let Some(shell) = tree::identify(pid) else { continue };
+        let found = || {
+            let mut all = tree::below(pid, &[]);
+            all.extend(tree::identify(pid).filter(|p| *p == shell));
+            all
+        };
+        tree::freeze_and_kill(found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_daemons_leavings_go_and_a_live_ones_stay() {
+        let root = tempfile::tempdir().unwrap();
+        let dead = root.path().join("999999999-1");
+        fs::create_dir(&dead).unwrap();
+        let me = i32::try_from(std::process::id()).unwrap();
+        let live = root.path().join(format!("{me}-{}", tree::stat(me).unwrap().start));
+        fs::create_dir(&live).unwrap();
+        remove_dead(root.path());
+        assert!(!dead.exists() && live.exists());
+    }
+
+    #[test]
+    fn a_link_or_a_foreign_directory_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let link = root.path().join("l");
+        std::os::unix::fs::symlink(root.path(), &link).unwrap();
+        assert!(private_dir(&link).is_err());
+    }
+}

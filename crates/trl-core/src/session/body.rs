@@ -1,0 +1,212 @@
+//! A session's processes as the daemon holds them: the keeper's link, the FIFOs, the shell and its standby clone.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+
+use trl_proto::{Error, ErrorCode};
+use trl_sys::link::Spawn;
+use trl_sys::poller::Watch;
+use trl_sys::tree::{self, Proc};
+use trl_sys::{fifo, reap};
+
+use super::spec::{Program, Spec};
+use crate::engine::Engine;
+use crate::shell::channel::{Control, Link, Outlet, Source};
+use crate::shell::files::Files;
+use crate::shell::{Kind, script};
+
+#[derive(Debug)]
+pub struct Body {
+    pub watch: Watch,
+    pub link: Link,
+    pub files: Files,
+    pub out: Outlet,
+    pub err: Outlet,
+    /// None for a direct command.
+    pub shell: Option<Shell>,
+    /// 0 until it has said hello.
+    pub keeper: i32,
+    /// The session's shell, or the direct command.
+    pub main: Option<Proc>,
+    /// What earlier executions left running.
+    pub background: Vec<Proc>,
+}
+
+/// What only a shell has.
+#[derive(Debug)]
+pub struct Shell {
+    pub kind: Kind,
+    pub control: Control,
+    /// Where the session's shell listens.
+    pub slot: usize,
+    pub standby: Option<Standby>,
+    /// Where text snapshots arrive.
+    pub dump: Option<OwnedFd>,
+    /// The latest snapshot, for shells that survive by one.
+    pub snapshot: Option<Snapshot>,
+    /// How deep rollbacks have nested the interpreter.
+    pub depth: u32,
+    pub last_code: i32,
+    pub cwd: String,
+    /// Commands since the rollback point was made.
+    pub since_point: u64,
+}
+
+/// The rollback point: an idle clone, and what is known of its state.
+#[derive(Debug, Clone)]
+pub struct Standby {
+    pub slot: usize,
+    pub proc: Proc,
+    pub cwd: String,
+}
+
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    pub text: zeroize::Zeroizing<Vec<u8>>,
+    pub cwd: String,
+}
+
+impl Body {
+    /// Makes the directory and asks for a keeper; the program starts as soon as that is up.
+    pub fn open(engine: &Engine, spec: &Spec) -> Result<Self, Error> {
+        Self::try_open(engine, spec).map_err(|e| start_error("prepare", &e))
+    }
+
+    fn try_open(engine: &Engine, spec: &Spec) -> io::Result<Self> {
+        let base = engine.place.dir().join(spec.id.as_str());
+        let medium = engine.place.medium;
+        let files = match &spec.program {
+            Program::Shell { kind, .. } => Files::create(*kind, base, medium)?,
+            Program::Direct { .. } => Files::create_bare(Kind::Dash, base, medium)?,
+        };
+        let watch = Watch::new()?;
+        let (ours, theirs) = UnixStream::pair()?;
+        let link = Link::new(ours, &watch)?;
+        let shell = match &spec.program {
+            Program::Shell { kind, .. } => Some(Shell::open(*kind, &files, &watch, &spec.working_dir)?),
+            Program::Direct { .. } => None,
+        };
+        let out = Outlet::open(&files, &watch, Source::Stdout)?;
+        let err = Outlet::open(&files, &watch, Source::Stderr)?;
+        engine.fork_keeper(theirs.into())?;
+        Ok(Self { watch, link, files, out, err, shell, keeper: 0, main: None, background: Vec::new() })
+    }
+
+    /// Asks the keeper to start the program in `cwd`.
+    pub fn spawn(&mut self, engine: &Engine, spec: &Spec, cwd: &str, nonce: u64) -> io::Result<()> {
+        let path = |name: &str| self.files.at(name).as_os_str().as_bytes().to_vec();
+        let (argv, stdio) = match &spec.program {
+            Program::Shell { kind, path: program } => {
+                let boot = script::boot(*kind, &self.files.paths, nonce);
+                (kind.argv(program, &boot), [b"/dev/null".to_vec(), path("n"), path("n")])
+            }
+            Program::Direct { argv } => (argv.clone(), [path("i"), path("o"), path("e")]),
+        };
+        let mut env = spec.environ();
+        env.push([b"PWD=", cwd.as_bytes()].concat());
+        let request = Spawn {
+            argv: argv.into_iter().map(String::into_bytes).collect(),
+            env,
+            cwd: cwd.as_bytes().to_vec(),
+            stdio,
+            session_dir: self.files.base().as_os_str().as_bytes().to_vec(),
+            open_files: engine.open_files.original,
+        };
+        self.link.send(request.encode())
+    }
+
+    /// What must not be touched when a command is ended: the clone, and what earlier commands left running.
+    pub fn spared(&self) -> Vec<Proc> {
+        let standby = self.shell.as_ref().and_then(|s| s.standby.as_ref()).map(|s| s.proc);
+        self.background.iter().copied().chain(standby).collect()
+    }
+
+    /// Everything alive below the keeper but the shell and its clone. In the usual case two short reads show that
+    /// there is nothing.
+    pub fn find_background(&self) -> Vec<Proc> {
+        let Some(main) = self.main else { return Vec::new() };
+        let standby = self.shell.as_ref().and_then(|s| s.standby.as_ref()).map(|s| s.proc);
+        let known = |pid: &i32| *pid == main.pid || standby.is_some_and(|s| s.pid == *pid);
+        let beside = tree::children_of_main_thread(self.keeper).iter().any(|pid| !known(pid));
+        if !beside && tree::children_of_main_thread(main.pid).is_empty() {
+            return Vec::new();
+        }
+        let spared: Vec<Proc> = standby.into_iter().collect();
+        tree::below(self.keeper, &spared).into_iter().filter(|p| *p != main).collect()
+    }
+
+    /// Forgets the rollback point and ends its process.
+    pub fn drop_standby(&mut self) {
+        if let Some(standby) = self.shell.as_mut().and_then(|s| s.standby.take()) {
+            tree::signal(standby.proc, rustix::process::Signal::KILL);
+        }
+    }
+
+    /// Whether this exit is the session's own program's.
+    pub fn is_main(&self, pid: i32) -> bool {
+        self.main.is_some_and(|m| m.pid == pid)
+    }
+}
+
+impl Shell {
+    fn open(kind: Kind, files: &Files, watch: &Watch, cwd: &str) -> io::Result<Self> {
+        let control = Control::open(files, watch)?;
+        let dump = match files.at("d") {
+            path if path.exists() => Some(fifo::open_both(&path)?),
+            _ => None,
+        };
+        if let Some(fd) = &dump {
+            fifo::resize(fd, fifo::SMALL);
+            watch.add(fd, Source::Dump.token())?;
+        }
+        Ok(Self {
+            kind,
+            control,
+            slot: 0,
+            standby: None,
+            dump,
+            snapshot: None,
+            depth: 0,
+            last_code: 0,
+            cwd: cwd.to_string(),
+            since_point: 0,
+        })
+    }
+
+    /// A slot neither the shell nor its clone listens on.
+    pub fn free_slot(&self) -> usize {
+        let taken = self.standby.as_ref().map(|s| s.slot);
+        (0..3).find(|k| *k != self.slot && Some(*k) != taken).unwrap_or(0)
+    }
+}
+
+/// Why a session could not be started, in the words of the wire.
+pub fn start_error(stage: &str, error: &io::Error) -> Error {
+    let code = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorCode::StorageFull,
+        _ if matches!(error.raw_os_error(), Some(libc_errno::EMFILE | libc_errno::ENFILE | libc_errno::EAGAIN)) => {
+            ErrorCode::ResourcePressure
+        }
+        _ => ErrorCode::ShellStartFailed,
+    };
+    Error::new(code, format!("starting the session failed ({stage}): {error}"))
+        .detail("stage", stage)
+        .detail("errno", error.raw_os_error().unwrap_or(0))
+}
+
+/// The three errno values that mean "try again when there is room".
+mod libc_errno {
+    pub(super) const EAGAIN: i32 = rustix::io::Errno::AGAIN.raw_os_error();
+    pub(super) const EMFILE: i32 = rustix::io::Errno::MFILE.raw_os_error();
+    pub(super) const ENFILE: i32 = rustix::io::Errno::NFILE.raw_os_error();
+}
+
+/// The code a shell shows for an exit, and the signal's name when it was one.
+pub fn exit_parts(exit: reap::Exit) -> (i32, Option<String>) {
+    match exit {
+        reap::Exit::Code(code) => (code, None),
+        reap::Exit::Signal(signal) => (128 + signal, Some(trl_sys::signal::name(signal))),
+    }
+}

@@ -1,0 +1,29 @@
+//! A session: resident, with one shell (or one direct command) and at most one running execution.
+//!
+//! ```text
+//!  create            exec             it ends
+//!  ──────▶ CREATING ──▶ READY ──────▶ RUNNING ──────▶ IDLE ──▶ RUNNING ...
+//!             │ fail                    │ stop: TERM, grace, KILL
+//!             ▼                         ▼
+//!        error, nothing left          IDLE (rolled back)
+//!  close, idle TTL, daemon exit: CLOSED (may be opened again)      destroy: TERMINATED (info only)
+//! ```
+//!
+//! One task per session ([`task`]) owns its processes and alone changes its state; everyone else holds a
+//! [`handle::Session`] and sends [`messages`]. Whether a request is legal is one pure function ([`state`]).
+//!
+//! - [`spec`]: what a session was asked to be.
+//! - [`body`]: its processes: keeper link, FIFOs, shell and clone.
+//! - [`run`]: one execution in flight; [`stop`]: ending one.
+//! - [`late`]: output of background processes after their execution ended.
+
+pub mod body;
+pub mod handle;
+pub mod late;
+pub mod messages;
+mod recover;
+pub mod run;
+pub mod spec;
+pub mod state;
+pub mod stop;
+pub mod task;

@@ -1,0 +1,356 @@
+//! The rollback point: making it after a command, using it when a command has ended the shell.
+//!
+//! 1. After a command the shell forks a clone into a free slot ([`Task::renew`]), or prints its state as text.
+//! 2. When the shell is gone the clone is promoted ([`Task::recover`]); without one a fresh shell starts in the last
+//!    known directory, with the last text snapshot if there is one.
+//! 3. Either way the waiting result is published only then: what it says of the shell is true.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use trl_proto::event::Happening;
+use trl_proto::exec::ShellState;
+use trl_proto::session::{Renewal, SessionState};
+use trl_proto::{Error, ErrorCode};
+use trl_sys::fifo::{self, Found};
+use trl_sys::tree::{self, Proc};
+use zeroize::Zeroizing;
+
+use super::body::{Body, Snapshot, Standby};
+use super::messages::Reply;
+use super::run::nonce;
+use super::spec::checked_dir;
+use super::task::{Dump, Phase, Task, Then};
+use crate::engine::Counters;
+use crate::shell::report::Report;
+use crate::shell::{Survival, script};
+
+/// With `renewal: idle` the rollback point is renewed after this much quiet.
+pub(super) const QUIET: Duration = Duration::from_millis(5);
+/// A shell that takes longer to start is not coming.
+const START_LIMIT: Duration = Duration::from_secs(10);
+/// A clone or a snapshot takes a millisecond.
+const POINT_LIMIT: Duration = Duration::from_secs(3);
+/// A snapshot larger than this is not worth keeping in memory.
+const MAX_SNAPSHOT: usize = 16 << 20;
+
+impl Task {
+    // ---- work that is due as soon as others had their turn
+
+    pub(super) fn has_due_work(&self) -> bool {
+        matches!(self.phase, Phase::Idle) && self.renew_at.is_some_and(|at| at <= Instant::now())
+    }
+
+    pub(super) fn do_due_work(&mut self) {
+        if self.has_due_work() {
+            self.renew();
+        }
+    }
+
+    /// With exact renewal no command runs without a rollback point of its own.
+    pub(super) fn must_renew_first(&self) -> bool {
+        self.renew_at.is_some() && self.session.spec.renewal == Renewal::Exact
+    }
+
+    fn renew(&mut self) {
+        self.renew_at = None;
+        let Some(body) = &mut self.body else { return };
+        let (Some(main), Some(shell)) = (body.main, &mut body.shell) else { return };
+        let nonce = nonce();
+        let until = Instant::now() + POINT_LIMIT;
+        let rebase = shell.kind.rebase_after().is_some_and(|limit| shell.depth >= limit);
+        let (verb, phase) = if rebase || shell.kind.survival() == Survival::Snapshot {
+            let purpose = if rebase { Dump::Rebase } else { Dump::Point };
+            ("d".to_string(), Phase::Dumping { nonce, until, text: Zeroizing::default(), purpose })
+        } else {
+            let slot = shell.free_slot();
+            let before = match shell.kind.knows_its_pid() {
+                true => Vec::new(),
+                false => tree::children_of_main_thread(main.pid),
+            };
+            (slot.to_string(), Phase::Renewing { slot, nonce, until, before })
+        };
+        match shell.control.tell(shell.slot, &verb, nonce) {
+            Ok(()) => self.phase = phase,
+            Err(e) => tracing::warn!(session = %self.session.spec.id, error = %e, "no rollback point"),
+        }
+    }
+
+    /// Reports that are not a command's.
+    pub(super) fn shell_report(&mut self, report: Report) {
+        match (&mut self.phase, report) {
+            (Phase::Renewing { slot, nonce, .. }, Report::Standby { slot: s, nonce: n, pid }) if *nonce == n && *slot == s => {
+                self.standby_is_up(pid);
+            }
+            (Phase::Dumping { nonce, .. }, Report::Dumped { nonce: n }) if *nonce == n => self.dumped(),
+            (Phase::Starting { nonce, .. }, Report::Promoted { nonce: n }) if *nonce == n => self.started(),
+            (Phase::Promoting { nonce, .. }, Report::Promoted { nonce: n }) if *nonce == n => self.promoted(),
+            (Phase::Restoring { nonce, .. }, Report::Ran { nonce: n, cwd, .. }) if *nonce == n => {
+                self.learn_cwd(&cwd);
+                self.restored();
+            }
+            // Stale, or forged by a process of the session: not believed.
+            _ => {}
+        }
+    }
+
+    fn standby_is_up(&mut self, pid: Option<i32>) {
+        let Phase::Renewing { slot, before, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
+        let Some(body) = &mut self.body else { return };
+        let proc = match pid {
+            Some(pid) => tree::identify(pid).filter(|p| tree::is_within(p.pid, body.keeper)),
+            None => body.main.and_then(|main| cut_out_clone(main.pid, &before)),
+        };
+        match proc {
+            None => tracing::warn!(session = %self.session.spec.id, "a clone came up and was gone again"),
+            Some(proc) => {
+                body.drop_standby();
+                if let Some(shell) = &mut body.shell {
+                    shell.standby = Some(Standby { slot, proc, cwd: shell.cwd.clone() });
+                    shell.since_point = 0;
+                }
+            }
+        }
+        self.try_next();
+    }
+
+    pub(super) fn take_dump(&mut self) {
+        let Some(fd) = self.body.as_ref().and_then(|b| b.shell.as_ref()).and_then(|s| s.dump.as_ref()) else { return };
+        let mut buf = Zeroizing::new([0; 4096]);
+        while let Ok(Found::Bytes(n)) = fifo::read(fd, &mut *buf) {
+            if let Phase::Dumping { text, .. } = &mut self.phase
+                && text.len() < MAX_SNAPSHOT
+            {
+                text.extend_from_slice(&buf[..n]);
+            }
+        }
+    }
+
+    fn dumped(&mut self) {
+        self.take_dump();
+        let Phase::Dumping { text, purpose, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
+        let Some(body) = &mut self.body else { return };
+        let Some(shell) = &mut body.shell else { return };
+        shell.snapshot = Some(Snapshot { text, cwd: shell.cwd.clone() });
+        shell.since_point = 0;
+        if purpose == Dump::Rebase {
+            // Forget the old shell first: its end is not a death to recover from.
+            if let Some(old) = body.main.take() {
+                tree::signal(old, Signal::KILL);
+            }
+            body.drop_standby();
+            self.restart(Then::Open);
+        } else {
+            self.try_next();
+        }
+    }
+
+    // ---- using the rollback point
+
+    /// The shell is gone: its clone takes over, or a fresh one.
+    pub(super) fn recover(&mut self, then: Then) {
+        let standby = self.body.as_mut().and_then(|b| b.shell.as_mut()).and_then(|s| s.standby.take());
+        let alive = standby.filter(|s| tree::identify(s.proc.pid) == Some(s.proc));
+        let Some(standby) = alive else { return self.restart(then) };
+        let nonce = nonce();
+        let told = self.body.as_ref().and_then(|b| b.shell.as_ref()).map(|s| s.control.tell(standby.slot, "p", nonce));
+        match told {
+            Some(Ok(())) => self.phase = Phase::Promoting { nonce, until: Instant::now() + POINT_LIMIT, standby, then },
+            _ => self.restart(then),
+        }
+    }
+
+    pub(super) fn promotion_failed(&mut self) {
+        if let Phase::Promoting { standby, then, .. } = std::mem::replace(&mut self.phase, Phase::Absent) {
+            tree::signal(standby.proc, Signal::KILL);
+            self.restart(then);
+        }
+    }
+
+    fn promoted(&mut self) {
+        let Phase::Promoting { standby, then, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
+        let Some(body) = &mut self.body else { return };
+        body.main = Some(standby.proc);
+        self.session.public().pid = Some(standby.proc.pid);
+        let Some(shell) = &mut body.shell else { return };
+        shell.slot = standby.slot;
+        shell.cwd = standby.cwd;
+        shell.depth += 1;
+        let lost = std::mem::take(&mut shell.since_point);
+        self.shell_is_up(then, ShellState::RolledBack, lost);
+    }
+
+    /// A fresh shell in the last known directory.
+    pub(super) fn restart(&mut self, then: Then) {
+        let Some(body) = &mut self.body else { return };
+        body.drop_standby();
+        let Some(shell) = &mut body.shell else { return };
+        let wanted = shell.snapshot.as_ref().map_or(&shell.cwd, |s| &s.cwd);
+        let cwd = checked_dir(wanted).unwrap_or_else(|_| "/".into());
+        shell.slot = 0;
+        shell.depth = 0;
+        shell.cwd.clone_from(&cwd);
+        let nonce = nonce();
+        match body.spawn(&self.engine, &self.session.spec, &cwd, nonce) {
+            Ok(()) => self.phase = Phase::Starting { nonce, until: Instant::now() + START_LIMIT, then },
+            Err(e) => {
+                self.phase = Phase::Starting { nonce, until: Instant::now(), then };
+                self.start_failed(super::body::start_error("spawn", &e));
+            }
+        }
+    }
+
+    fn started(&mut self) {
+        let Phase::Starting { then, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
+        let Some(body) = &mut self.body else { return };
+        match tell_restore(body) {
+            Some(Ok(nonce)) => {
+                self.phase = Phase::Restoring { nonce, until: Instant::now() + START_LIMIT, then };
+            }
+            Some(Err(e)) => {
+                tracing::warn!(session = %self.session.spec.id, error = %e, "a snapshot could not be restored");
+                self.shell_is_up(then, ShellState::Reset, 0);
+            }
+            None => self.shell_is_up(then, ShellState::Reset, 0),
+        }
+    }
+
+    fn restored(&mut self) {
+        let Phase::Restoring { then, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
+        if let Some(body) = &self.body {
+            body.files.remove("t");
+            body.files.remove("w");
+        }
+        self.shell_is_up(then, ShellState::RolledBack, 0);
+    }
+
+    /// The snapshot itself ends the shell: better a fresh one than none.
+    pub(super) fn restore_failed(&mut self) {
+        let Phase::Restoring { then, .. } = std::mem::replace(&mut self.phase, Phase::Absent) else { return };
+        if let Some(shell) = self.body.as_mut().and_then(|b| b.shell.as_mut()) {
+            shell.snapshot = None;
+        }
+        self.restart(then);
+    }
+
+    /// Whatever it was for, there is a shell again.
+    fn shell_is_up(&mut self, then: Then, state: ShellState, lost: u64) {
+        self.phase = Phase::Idle;
+        self.renew_at = Some(Instant::now());
+        match then {
+            Then::Open => {
+                if let Some(created) = self.created.take() {
+                    let _ = created.send(Ok(()));
+                    self.set_state(SessionState::Ready);
+                }
+            }
+            Then::Replace => {
+                self.count(state);
+                self.replaced = Some(state);
+            }
+            Then::Publish(done) => {
+                self.count(state);
+                self.publish_done(*done, state, lost);
+            }
+        }
+        self.try_next();
+    }
+
+    fn count(&self, state: ShellState) {
+        let counters = &self.engine.counters;
+        Counters::add(if state == ShellState::RolledBack { &counters.rollbacks } else { &counters.resets });
+        let session_id = self.session.spec.id.clone();
+        self.engine.events.emit(Happening::ShellReplaced { session_id, shell_state: state });
+    }
+
+    pub(super) fn reset(&mut self, reply: Reply<()>) {
+        if !matches!(self.phase, Phase::Idle | Phase::Absent | Phase::Renewing { .. } | Phase::Dumping { .. }) {
+            let busy = super::state::Denial::Busy.error();
+            return drop(reply.send(Err(busy)));
+        }
+        let Some(body) = &mut self.body else { return drop(reply.send(Ok(()))) };
+        if let Some(old) = body.main.take() {
+            tree::signal(old, Signal::KILL);
+        }
+        body.drop_standby();
+        let Some(shell) = &mut body.shell else {
+            return drop(reply.send(Err(Error::invalid("a direct command has no shell to reset"))));
+        };
+        shell.snapshot = None;
+        shell.last_code = 0;
+        shell.cwd.clone_from(&self.session.spec.working_dir);
+        self.session.public().working_dir.clone_from(&self.session.spec.working_dir);
+        // What earlier commands left running goes with their shell.
+        let keeper = body.keeper;
+        tree::freeze_and_kill(|| tree::below(keeper, &[]));
+        body.background.clear();
+        self.created = Some(reply);
+        self.restart(Then::Open);
+    }
+
+    /// Deadlines of starting, promoting and the like.
+    pub(super) fn overdue(&mut self, now: Instant) {
+        match &self.phase {
+            Phase::Starting { until, .. } if now >= *until => {
+                let error = Error::new(ErrorCode::ShellStartFailed, "the shell did not come up in time");
+                self.start_failed(error.detail("stage", "start"));
+            }
+            Phase::Restoring { until, .. } if now >= *until => {
+                if let Some(main) = self.body.as_mut().and_then(|b| b.main.take()) {
+                    tree::signal(main, Signal::KILL);
+                }
+                self.restore_failed();
+            }
+            Phase::Promoting { until, .. } if now >= *until => self.promotion_failed(),
+            Phase::Renewing { until, .. } | Phase::Dumping { until, .. } if now >= *until => {
+                tracing::warn!(session = %self.session.spec.id, "the rollback point could not be renewed");
+                self.phase = Phase::Idle;
+                self.try_next();
+            }
+            _ => {}
+        }
+    }
+
+    /// The directory a shell says it is in, if it is; the truth otherwise.
+    pub(super) fn learn_cwd(&mut self, reported: &[u8]) {
+        let Some(body) = &mut self.body else { return };
+        let (Some(main), Some(shell)) = (body.main, &mut body.shell) else { return };
+        if reported == shell.cwd.as_bytes() {
+            return;
+        }
+        let actual = format!("/proc/{}/cwd", main.pid);
+        let same = |path: &str| {
+            let id = |p: &str| rustix::fs::stat(p).ok().map(|s| (s.st_dev, s.st_ino));
+            path.starts_with('/') && id(path).is_some() && id(path) == id(&actual)
+        };
+        shell.cwd = match std::str::from_utf8(reported) {
+            Ok(path) if same(path) => path.to_string(),
+            _ => std::fs::read_link(&actual).map(|p| p.display().to_string()).unwrap_or_default(),
+        };
+    }
+}
+
+/// A shell that does not know its pid waits for a middle process, which waits for the clone: find both, end the first.
+fn cut_out_clone(main: i32, before: &[i32]) -> Option<Proc> {
+    let middle = tree::children_of_main_thread(main).into_iter().find(|p| !before.contains(p))?;
+    let clone = tree::children_of_main_thread(middle).first().and_then(|pid| tree::identify(*pid));
+    tree::signal(tree::identify(middle)?, Signal::KILL);
+    clone
+}
+
+/// Asks a fresh shell to take on the snapshot, if there is one.
+fn tell_restore(body: &mut Body) -> Option<std::io::Result<u64>> {
+    let files = &body.files;
+    let shell = body.shell.as_mut()?;
+    let snapshot = shell.snapshot.as_ref()?;
+    let nonce = nonce();
+    let told = files
+        .write("t", &snapshot.text)
+        .and_then(|()| files.write("w", script::restore(shell.kind, &files.paths).as_bytes()))
+        .and_then(|()| shell.control.tell(shell.slot, "w", nonce));
+    if shell.kind.survival() == Survival::Clone {
+        // Only a rebase needed it; from here on the clone is the rollback point.
+        shell.snapshot = None;
+    }
+    Some(told.map(|()| nonce))
+}

@@ -1,0 +1,327 @@
+//! One execution in flight: starting it, collecting its output, and what its end looks like.
+//!
+//! The drain rule: a child's writes come before its exit, and that before the report. So when the report is read,
+//! what is in the pipes now is the rest of this command's output, all of it; what comes later is a background
+//! process's. Nothing ever waits for the end of a pipe.
+
+use std::cell::RefCell;
+use std::io;
+use std::time::{Duration, Instant};
+
+use trl_proto::exec::{Omitted, Outcome, Range, ShellState};
+use trl_proto::{Error, ErrorCode};
+use trl_sys::fifo::Found;
+use trl_sys::reap::Exit;
+use trl_sys::tree::Proc;
+
+use super::body::{Body, exit_parts};
+use super::late;
+use super::messages::{Order, Stdin};
+use super::stop::Stop;
+use crate::execution::millis;
+use crate::output::Log;
+use crate::shell::channel::{Leftover, Outlet, Source};
+use crate::shell::feed::Feeder;
+use crate::shell::files::Medium;
+use crate::shell::{Kind, wrap};
+
+#[derive(Debug)]
+pub struct Run {
+    pub order: Order,
+    pub nonce: u64,
+    pub started: Instant,
+    pub deadline: Option<Instant>,
+    /// Being ended.
+    pub stop: Option<Stop>,
+    /// Its open stdin.
+    pub stdin: Option<Feeder>,
+    /// Its text on the way, where that may not touch a disk.
+    text: Option<Feeder>,
+    /// What the shell printed outside the command: an EXIT trap's output, should it die.
+    base: Vec<u8>,
+    /// The shell has reported its code.
+    pub reported: Option<i32>,
+    /// The shell is dead.
+    pub died: Option<Exit>,
+    /// Alive before it began.
+    pub spared: Vec<Proc>,
+    /// Output may be waiting that was not read yet.
+    pub unread: bool,
+    /// Output waits for a slow follower until then.
+    pub paused: Option<Instant>,
+}
+
+/// Bytes of one stream read in one go, before others get their turn.
+const TURN: usize = 4;
+const CHUNK: usize = 64 * 1024;
+
+thread_local! {
+    /// One buffer for every session of this thread: reads never span an await.
+    static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; CHUNK]);
+}
+
+impl Run {
+    /// Writes the command's files and tells the shell.
+    pub fn begin(order: Order, body: &mut Body) -> Result<Self, (Order, Error)> {
+        let nonce = nonce();
+        match tell(&order, body, nonce) {
+            Err(e) => Err((order, write_error(&e))),
+            Ok((stdin, text)) => Ok(Self::new(order, body, nonce, (stdin, text))),
+        }
+    }
+
+    /// A direct command, which its keeper has been asked to start.
+    pub fn direct(order: Order, body: &mut Body) -> io::Result<Self> {
+        let feeder = Feeder::open(&body.files.at("i"))?;
+        Ok(Self::new(order, body, nonce(), (Some(feeder), None)))
+    }
+
+    fn new(order: Order, body: &Body, nonce: u64, feeders: (Option<Feeder>, Option<Feeder>)) -> Self {
+        let started = Instant::now();
+        let deadline = (!order.timeout.is_zero()).then(|| started + order.timeout);
+        order.execution.start(started);
+        Self {
+            nonce,
+            started,
+            deadline,
+            stop: None,
+            stdin: feeders.0,
+            text: feeders.1,
+            base: Vec::new(),
+            reported: None,
+            died: None,
+            spared: body.spared(),
+            unread: false,
+            paused: None,
+            order,
+        }
+    }
+
+    /// Moves output from the pipes to the logs, as far as this turn and slow followers allow.
+    pub fn pump(&mut self, body: &mut Body) {
+        self.paused = None;
+        let more_out = self.pump_stream(&mut body.out, Source::Stdout);
+        let more_err = self.pump_stream(&mut body.err, Source::Stderr);
+        self.unread = more_out || more_err;
+    }
+
+    /// True when there may be more.
+    fn pump_stream(&mut self, outlet: &mut Outlet, source: Source) -> bool {
+        let log = self.log(source);
+        for _ in 0..TURN {
+            if let Some(until) = log.crowded() {
+                self.paused = Some(self.paused.map_or(until, |p| p.max(until)));
+                return true;
+            }
+            let found = with_buffer(|buf| {
+                let found = outlet.read(buf);
+                if let Found::Bytes(n) = found {
+                    log.append(&buf[..n]);
+                }
+                found
+            });
+            if !matches!(found, Found::Bytes(_)) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn log(&self, source: Source) -> std::sync::Arc<Log> {
+        let execution = &self.order.execution;
+        if source == Source::Stdout { execution.stdout.clone() } else { execution.stderr.clone() }
+    }
+
+    pub fn keep_base(&mut self, bytes: &[u8]) {
+        /// An EXIT trap that prints more than this has said enough.
+        const MOST: usize = 1 << 20;
+        if self.base.len() < MOST {
+            self.base.extend_from_slice(bytes);
+        }
+    }
+
+    /// Everything written before now is this command's; who still holds a pipe becomes a late writer.
+    pub fn drain(&mut self, body: &mut Body) -> Option<(Vec<u8>, Vec<u8>)> {
+        self.stdin = None;
+        self.text = None;
+        for (outlet, source) in [(&mut body.out, Source::Stdout), (&mut body.err, Source::Stderr)] {
+            take_pending(outlet, &self.log(source));
+        }
+        if self.died.is_some() && !self.base.is_empty() {
+            // dash and ash undo redirections before they run an EXIT trap: its output arrived here
+            self.order.execution.stdout.append(&std::mem::take(&mut self.base));
+        }
+        let at_end = || {
+            let execution = &self.order.execution;
+            (execution.stdout.snapshot().0, execution.stderr.snapshot().0)
+        };
+        let mut text = None;
+        for (outlet, source) in [(&mut body.out, Source::Stdout), (&mut body.err, Source::Stderr)] {
+            let log = self.log(source);
+            match outlet.settle(&body.files, &body.watch) {
+                Ok(Leftover::Writer(fd)) => {
+                    text.get_or_insert_with(at_end);
+                    late::collect(fd, log);
+                }
+                Ok(Leftover::Nobody) => log.close(),
+                Err(e) => {
+                    tracing::warn!(error = %e, "an output pipe could not be renewed");
+                    log.close();
+                }
+            }
+        }
+        text
+    }
+
+    /// How it ended.
+    pub fn outcome(&self, end: End) -> Outcome {
+        let execution = &self.order.execution;
+        let (code, signal) = match (self.reported, self.died) {
+            (Some(code), _) => (code, None),
+            (None, Some(exit)) => exit_parts(exit),
+            (None, None) => exit_parts(Exit::Signal(9)),
+        };
+        let range = |r: Option<(u64, u64)>| r.map(|(from, to)| Range { from, to });
+        let omitted = Omitted { stdout: range(execution.stdout.omitted()), stderr: range(execution.stderr.omitted()) };
+        Outcome {
+            execution_id: execution.id.clone(),
+            exit_code: code,
+            signal,
+            duration_ms: millis(end.at.saturating_duration_since(self.started)),
+            waited_ms: millis(self.started.saturating_duration_since(self.order.received)),
+            timed_out: self.stop.as_ref().is_some_and(Stop::is_timeout),
+            cancelled: self.stop.as_ref().is_some_and(|s| !s.is_timeout()),
+            stdout_bytes: execution.stdout.total(),
+            stderr_bytes: execution.stderr.total(),
+            omitted: (omitted != Omitted::default()).then_some(omitted),
+            shell_state: end.shell,
+            lost_commands: (end.lost > 0).then_some(end.lost),
+            background_pids: (!end.background.is_empty()).then_some(end.background),
+            working_dir: end.cwd,
+        }
+    }
+}
+
+/// What only the session knows about an execution's end.
+#[derive(Debug)]
+pub struct End {
+    pub at: Instant,
+    pub shell: ShellState,
+    pub lost: u64,
+    pub background: Vec<i32>,
+    pub cwd: String,
+}
+
+fn with_buffer<T>(f: impl FnOnce(&mut [u8]) -> T) -> T {
+    BUFFER.with_borrow_mut(|buf| f(buf))
+}
+
+/// Reads exactly what is in the pipe now.
+fn take_pending(outlet: &mut Outlet, log: &Log) {
+    let mut left = outlet.pending();
+    while left > 0 {
+        let found = with_buffer(|buf| {
+            let most = left.min(buf.len());
+            let found = outlet.read(&mut buf[..most]);
+            if let Found::Bytes(n) = found {
+                log.append(&buf[..n]);
+            }
+            found
+        });
+        match found {
+            Found::Bytes(n) => left -= n,
+            _ => return,
+        }
+    }
+}
+
+/// A number nobody can guess in the life of a command.
+pub fn nonce() -> u64 {
+    let mut bytes = [0; 8];
+    // Without kernel randomness reports could be forged by the session itself, and only there.
+    let _ = getrandom::fill(&mut bytes);
+    u64::from_le_bytes(bytes) >> 1
+}
+
+type Feeders = (Option<Feeder>, Option<Feeder>);
+
+fn tell(order: &Order, body: &mut Body, nonce: u64) -> io::Result<Feeders> {
+    let Some(shell) = &body.shell else { return Err(io::Error::other("a direct command runs no others")) };
+    let files = &body.files;
+    let mut command = order.execution.command.as_bytes().to_vec();
+    command.push(b'\n');
+    let text = match files.medium {
+        Medium::Memory => files.write("u", &command).map(|()| None)?,
+        Medium::Disk => {
+            files.renew_fifo("u")?;
+            let mut feeder = Feeder::open(&files.at("u"))?;
+            drop(feeder.write(command));
+            feeder.close();
+            Some(feeder)
+        }
+    };
+    let (letter, stdin_path, stdin) = prepare_stdin(order, body)?;
+    let carry = shell.last_code != 0 && shell.kind != Kind::Fish;
+    if carry {
+        files.write("r", format!("return {}\n", shell.last_code).as_bytes())?;
+    }
+    let letter = if order.around.is_plain() {
+        letter
+    } else {
+        let wrapper = wrap::text(shell.kind, &files.paths, &order.around, (&stdin_path, &shell.cwd));
+        files.write("w", wrapper.as_bytes())?;
+        "w"
+    };
+    let verb = if carry { format!("r{letter}") } else { letter.to_string() };
+    shell.control.tell(shell.slot, &verb, nonce)?;
+    Ok((stdin, text))
+}
+
+fn prepare_stdin(order: &Order, body: &Body) -> io::Result<(&'static str, String, Option<Feeder>)> {
+    let files = &body.files;
+    let fifo = |first: &[u8]| -> io::Result<Feeder> {
+        files.renew_fifo("i")?;
+        let feeder = Feeder::open(&files.at("i"))?;
+        drop(feeder.write(first.to_vec()));
+        Ok(feeder)
+    };
+    match &order.stdin {
+        Stdin::Null => Ok(("n", "/dev/null".into(), None)),
+        Stdin::Bytes(bytes) if files.medium == Medium::Memory => {
+            files.write("b", bytes)?;
+            Ok(("b", files.paths.stdin_file(), None))
+        }
+        Stdin::Bytes(bytes) => {
+            let mut feeder = fifo(bytes)?;
+            feeder.close();
+            Ok(("i", files.paths.stdin_fifo(), Some(feeder)))
+        }
+        Stdin::Open(bytes) => Ok(("i", files.paths.stdin_fifo(), Some(fifo(bytes)?))),
+    }
+}
+
+fn write_error(error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Error::new(ErrorCode::StorageFull, "the session directory has no room for the command")
+                .hint("free space where runtime_dir lives, or send less stdin")
+        }
+        _ => Error::internal(format!("the command could not be handed to the shell: {error}")),
+    }
+}
+
+/// Files of a finished command that may hold secrets.
+pub fn tidy(body: &Body, order: &Order) {
+    body.files.remove("u");
+    if order.stdin != Stdin::Null {
+        body.files.remove("b");
+    }
+    if !order.around.is_plain() {
+        body.files.remove("w");
+    }
+}
+
+/// A deadline so far away that adding to it would overflow is none.
+pub fn later(from: Instant, by: Duration) -> Option<Instant> {
+    from.checked_add(by)
+}

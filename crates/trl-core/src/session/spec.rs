@@ -1,0 +1,205 @@
+//! What a session was asked to be, resolved and checked: from here on nothing about it can be invalid.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use trl_proto::session::{CreateParams, OnExit, Renewal};
+use trl_proto::{Error, ErrorCode, SessionId};
+use zeroize::Zeroizing;
+
+use crate::env::{Env, Inherited};
+use crate::settings::Settings;
+use crate::shell::kind::{Kind, find_program};
+use crate::shell::wrap::valid_name;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Program {
+    Shell { kind: Kind, path: PathBuf },
+    Direct { argv: Vec<String> },
+}
+
+#[derive(Debug)]
+pub struct Spec {
+    pub id: SessionId,
+    pub name: Option<String>,
+    pub labels: BTreeMap<String, String>,
+    pub program: Program,
+    /// Base, passed and session variables; secrets stand apart.
+    pub env: Env,
+    pub secrets: Secrets,
+    pub working_dir: String,
+    pub timeout: Duration,
+    pub on_exit: OnExit,
+    pub renewal: Renewal,
+}
+
+/// Values that are never shown, logged or kept after the session.
+#[derive(Clone, Default)]
+pub struct Secrets(BTreeMap<String, Zeroizing<String>>);
+
+impl Secrets {
+    pub fn new(env: Env) -> Self {
+        Self(env.into_iter().map(|(k, v)| (k, Zeroizing::new(v))).collect())
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.0.keys()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} secrets", self.0.len())
+    }
+}
+
+/// Longer names and labels are data in the wrong place.
+const MAX_NAME: usize = 256;
+
+impl Spec {
+    pub fn resolve(params: CreateParams, inherited: &Inherited, settings: &Settings) -> Result<Self, Error> {
+        if params.runtime.as_deref().is_some_and(|r| r != "host") {
+            return Err(Error::invalid("the only runtime is `host`"));
+        }
+        let mut pass = settings.pass_env.clone();
+        pass.extend(params.pass_env.unwrap_or_default());
+        let mut env = inherited.base(&pass);
+        let own = checked_env(params.env.unwrap_or_default())?;
+        let secrets = Secrets::new(checked_env(params.secret_env.unwrap_or_default())?);
+        env.extend(own);
+        let path_var = env.get("PATH").cloned().unwrap_or_default();
+        let direct = params.argv.is_some();
+        let program = program(params.shell, params.argv, &path_var)?;
+        let home = env.get("HOME").cloned().unwrap_or_else(|| "/".into());
+        let working_dir = match params.working_dir {
+            Some(dir) => checked_dir(&dir)?,
+            None => checked_dir(&home).unwrap_or_else(|_| "/".into()),
+        };
+        let default_timeout = if direct { Duration::ZERO } else { settings.command_timeout };
+        Ok(Self {
+            id: SessionId::random(),
+            name: checked_name(params.name)?,
+            labels: params.labels.unwrap_or_default(),
+            program,
+            env,
+            secrets,
+            working_dir,
+            timeout: seconds(params.timeout_s, "timeout_s")?.unwrap_or(default_timeout),
+            on_exit: params.on_exit.unwrap_or_default(),
+            renewal: params.renewal.unwrap_or_default(),
+        })
+    }
+
+    /// The same session again, where it was when it closed.
+    pub fn reopened(&self, working_dir: String, secrets: Secrets) -> Self {
+        Self {
+            id: self.id.clone(),
+            name: self.name.clone(),
+            labels: self.labels.clone(),
+            program: self.program.clone(),
+            env: self.env.clone(),
+            secrets,
+            working_dir,
+            timeout: self.timeout,
+            on_exit: self.on_exit,
+            renewal: self.renewal,
+        }
+    }
+
+    /// `KEY=value` items for execve; later layers win.
+    pub fn environ(&self) -> Vec<Vec<u8>> {
+        let mut all: BTreeMap<&str, &str> = self.env.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        all.extend(self.secrets.0.iter().map(|(k, v)| (k.as_str(), v.as_str())));
+        all.into_iter().map(|(k, v)| format!("{k}={v}").into_bytes()).collect()
+    }
+
+    pub fn env_keys(&self) -> Vec<String> {
+        let names: std::collections::BTreeSet<&String> = self.env.keys().chain(self.secrets.names()).collect();
+        names.into_iter().cloned().collect()
+    }
+
+    /// What `shell` shows.
+    pub fn program_name(&self) -> String {
+        match &self.program {
+            Program::Shell { path, .. } => path.display().to_string(),
+            Program::Direct { argv } => argv.first().cloned().unwrap_or_default(),
+        }
+    }
+}
+
+fn program(shell: Option<String>, argv: Option<Vec<String>>, path_var: &str) -> Result<Program, Error> {
+    if let Some(mut argv) = argv {
+        if shell.is_some() {
+            return Err(Error::invalid("`shell` and `argv` exclude each other"));
+        }
+        if argv.iter().any(|a| a.contains('\0')) {
+            return Err(Error::invalid("`argv` contains a NUL character"));
+        }
+        let first = argv.first().ok_or_else(|| Error::invalid("`argv` is empty"))?;
+        argv[0] = found(first, path_var)?.display().to_string();
+        return Ok(Program::Direct { argv });
+    }
+    let shell = shell.unwrap_or_else(|| "/bin/sh".into());
+    let path = found(&shell, path_var)?;
+    let kind = Kind::detect(&path).ok_or_else(|| {
+        Error::new(ErrorCode::ShellNotFound, format!("{shell} is not a shell this daemon can drive"))
+            .hint("dash, bash, zsh, busybox ash, fish and ksh93 are; any other program runs with `argv`")
+    })?;
+    Ok(Program::Shell { kind, path })
+}
+
+fn found(name: &str, path_var: &str) -> Result<PathBuf, Error> {
+    find_program(name, path_var).ok_or_else(|| {
+        Error::new(ErrorCode::ShellNotFound, format!("{name} is not an executable file"))
+            .hint("give an absolute path, or a name that is on PATH")
+    })
+}
+
+pub fn checked_env(env: Env) -> Result<Env, Error> {
+    for (name, value) in &env {
+        if !valid_name(name) {
+            return Err(Error::invalid(format!("{name:?} is not a variable name"))
+                .hint("letters, digits and underscores, not starting with a digit"));
+        }
+        if value.contains('\0') {
+            return Err(Error::invalid(format!("the value of {name} contains a NUL character")));
+        }
+    }
+    Ok(env)
+}
+
+pub fn checked_dir(dir: &str) -> Result<String, Error> {
+    let refuse = |why: &str| Error::new(ErrorCode::WorkingDirInvalid, format!("{dir} {why}"));
+    let path = Path::new(dir);
+    if dir.contains('\0') || !path.is_absolute() {
+        return Err(refuse("is not an absolute path"));
+    }
+    match std::fs::metadata(path) {
+        Err(e) => Err(refuse(&format!("cannot be used: {e}"))),
+        Ok(meta) if !meta.is_dir() => Err(refuse("is not a directory")),
+        Ok(_) if rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_err() => Err(refuse("may not be entered")),
+        Ok(_) => Ok(dir.to_string()),
+    }
+}
+
+fn checked_name(name: Option<String>) -> Result<Option<String>, Error> {
+    match name {
+        Some(name) if name.len() > MAX_NAME => Err(Error::invalid(format!("`name` is longer than {MAX_NAME} bytes"))),
+        name => Ok(name),
+    }
+}
+
+/// A number of seconds from a request; zero means none, years are refused.
+pub fn seconds(value: Option<f64>, field: &str) -> Result<Option<Duration>, Error> {
+    const LONGEST: f64 = 366.0 * 86400.0;
+    match value {
+        None => Ok(None),
+        Some(s) if (0.0..=LONGEST).contains(&s) => Ok(Some(Duration::from_secs_f64(s))),
+        Some(s) => Err(Error::invalid(format!("`{field}` is {s}; it must be between 0 and {LONGEST}"))),
+    }
+}

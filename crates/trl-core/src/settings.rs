@@ -1,0 +1,66 @@
+//! What an operator may set: the numbers the engine works with. Read from files and flags elsewhere.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Settings of one engine. Every field has a default that suits one person's machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Where session directories are made; chosen by [`crate::place`] when None.
+    pub runtime_dir: Option<PathBuf>,
+    pub max_sessions: usize,
+    /// Commands one session may run in its life; 0 is no limit.
+    pub max_commands_per_session: u64,
+    /// Commands that may wait in one session's queue.
+    pub max_queue: usize,
+    /// Default command timeout; zero is none.
+    pub command_timeout: Duration,
+    /// Between the first signal and KILL.
+    pub grace: Duration,
+    /// A session without activity for this long is closed; zero is never.
+    pub idle_ttl: Duration,
+    /// A session this old is closed whatever it does; zero is never.
+    pub absolute_ttl: Duration,
+    /// How long the info of a terminated session is kept.
+    pub terminated_ttl: Duration,
+    /// Bytes of output kept in memory per stream, half from its head and half from its tail.
+    pub output_bytes: usize,
+    /// Bytes of output kept in memory by all executions together.
+    pub output_total_bytes: usize,
+    /// Finished executions kept for `exec.result` and `exec.output`.
+    pub results: usize,
+    /// Bytes of output kept by finished executions.
+    pub results_bytes: usize,
+    /// Where output that falls out of memory goes; None drops (and counts) it.
+    pub spill_dir: Option<PathBuf>,
+    /// Bytes one stream may spill.
+    pub spill_bytes: u64,
+    /// Names every session takes from the daemon's environment.
+    pub pass_env: Vec<String>,
+    /// `session.create` is refused while the machine has less free memory than this.
+    pub min_free_memory_bytes: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            runtime_dir: None,
+            max_sessions: 256,
+            max_commands_per_session: 0,
+            max_queue: 64,
+            command_timeout: Duration::from_secs(120),
+            grace: Duration::from_secs(5),
+            idle_ttl: Duration::from_secs(3600),
+            absolute_ttl: Duration::ZERO,
+            terminated_ttl: Duration::from_secs(600),
+            output_bytes: 1 << 20,
+            output_total_bytes: 256 << 20,
+            results: 1000,
+            results_bytes: 64 << 20,
+            spill_dir: None,
+            spill_bytes: 256 << 20,
+            pass_env: Vec::new(),
+            min_free_memory_bytes: 64 << 20,
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The daemon's ends of a session's FIFOs and of the keeper's link, watched as one set.
+
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use trl_sys::fifo::{self, Found};
+use trl_sys::link::{NOTICE_LEN, Notice};
+use trl_sys::poller::Watch;
+
+use super::files::Files;
+use super::report::{Report, Splitter};
+
+/// What became ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Link,
+    Reports,
+    Stdout,
+    Stderr,
+    /// The shell's own stdout, outside commands.
+    Base,
+    Dump,
+}
+
+impl Source {
+    const ALL: [Self; 6] = [Self::Link, Self::Reports, Self::Stdout, Self::Stderr, Self::Base, Self::Dump];
+
+    pub fn token(self) -> u64 {
+        self as u64
+    }
+
+    /// The sources behind `tokens`, the keeper's word first.
+    pub fn of(tokens: &[u64]) -> Vec<Self> {
+        Self::ALL.into_iter().filter(|s| tokens.contains(&s.token())).collect()
+    }
+}
+
+/// The link to the keeper.
+#[derive(Debug)]
+pub struct Link {
+    socket: UnixStream,
+    inbox: Vec<u8>,
+    /// Bytes the socket did not take yet: an environment may be larger than its buffer.
+    outbox: Vec<u8>,
+}
+
+impl Link {
+    pub fn new(socket: UnixStream, watch: &Watch) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        watch.add(&socket, Source::Link.token())?;
+        Ok(Self { socket, inbox: Vec::new(), outbox: Vec::new() })
+    }
+
+    pub fn send(&mut self, frame: Vec<u8>) -> io::Result<()> {
+        self.outbox.extend(frame);
+        self.flush()
+    }
+
+    /// True when everything is on its way.
+    pub fn is_flushed(&self) -> bool {
+        self.outbox.is_empty()
+    }
+
+    pub fn flush(&mut self) -> io::Result<()> {
+        while !self.outbox.is_empty() {
+            match self.socket.write(&self.outbox) {
+                Ok(n) => drop(self.outbox.drain(..n)),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        self.outbox = Vec::new();
+        Ok(())
+    }
+
+    /// Tells the keeper to end everything; its own end shows as [`Heard::Gone`].
+    pub fn let_go(&self) {
+        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+    }
+
+    pub fn hear(&mut self) -> Heard {
+        let mut notices = Vec::new();
+        let mut buf = [0; 32 * NOTICE_LEN];
+        loop {
+            match self.socket.read(&mut buf) {
+                Ok(0) => return Heard { notices, gone: true },
+                Ok(n) => self.inbox.extend_from_slice(&buf[..n]),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Heard { notices, gone: false },
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Heard { notices, gone: true },
+            }
+            while let Some((head, _)) = self.inbox.split_first_chunk::<NOTICE_LEN>() {
+                notices.extend(Notice::decode(head));
+                self.inbox.drain(..NOTICE_LEN);
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Heard {
+    pub notices: Vec<Notice>,
+    /// The keeper has ended.
+    pub gone: bool,
+}
+
+/// The FIFOs between the daemon and the shell loop.
+#[derive(Debug)]
+pub struct Control {
+    slots: [OwnedFd; 3],
+    reports: OwnedFd,
+    base: OwnedFd,
+    splitter: Splitter,
+}
+
+impl Control {
+    pub fn open(files: &Files, watch: &Watch) -> io::Result<Self> {
+        let small = |fd: OwnedFd| {
+            fifo::resize(&fd, fifo::SMALL);
+            fd
+        };
+        let slot = |k: usize| fifo::open_both(&files.at(&format!("c{k}"))).map(small);
+        let control = Self {
+            slots: [slot(0)?, slot(1)?, slot(2)?],
+            reports: fifo::open_both(&files.at("s")).map(small)?,
+            base: fifo::open_read(&files.at("n"))?,
+            splitter: Splitter::default(),
+        };
+        watch.add(&control.reports, Source::Reports.token())?;
+        watch.add(&control.base, Source::Base.token())?;
+        Ok(control)
+    }
+
+    /// Tells the shell in `slot`. Leftovers for a shell that died before reading them go first.
+    pub fn tell(&self, slot: usize, verb: &str, nonce: u64) -> io::Result<()> {
+        self.forget(slot);
+        fifo::write_all(&self.slots[slot], format!("{verb} {nonce}\n").as_bytes())
+    }
+
+    fn forget(&self, slot: usize) {
+        let mut junk = [0; 256];
+        while fifo::pending(&self.slots[slot]) > 0 {
+            if !matches!(fifo::read(&self.slots[slot], &mut junk), Ok(Found::Bytes(_))) {
+                return;
+            }
+        }
+    }
+
+    pub fn reports(&mut self) -> Vec<Report> {
+        let mut buf = [0; 4096];
+        let mut reports = Vec::new();
+        while let Ok(Found::Bytes(n)) = fifo::read(&self.reports, &mut buf) {
+            reports.extend(self.splitter.push(&buf[..n]));
+        }
+        reports
+    }
+
+    /// What the shell printed outside commands since the last look.
+    pub fn base_output(&self) -> Vec<u8> {
+        let mut all = Vec::new();
+        let mut buf = [0; 4096];
+        while let Ok(Found::Bytes(n)) = fifo::read(&self.base, &mut buf) {
+            all.extend_from_slice(&buf[..n]);
+        }
+        all
+    }
+}
+
+/// The read end of one output stream.
+#[derive(Debug)]
+pub struct Outlet {
+    fd: OwnedFd,
+    name: &'static str,
+    source: Source,
+    large: bool,
+}
+
+/// Who still holds the write end of a stream after the command ended.
+#[derive(Debug)]
+pub enum Leftover {
+    Nobody,
+    /// A background process: its later output comes from here.
+    Writer(OwnedFd),
+}
+
+impl Outlet {
+    pub fn open(files: &Files, watch: &Watch, source: Source) -> io::Result<Self> {
+        let name = if source == Source::Stdout { "o" } else { "e" };
+        let fd = fifo::open_read(&files.at(name))?;
+        fifo::resize(&fd, fifo::SMALL);
+        watch.add(&fd, source.token())?;
+        Ok(Self { fd, name, source, large: false })
+    }
+
+    /// One read. A stream that fills its pipe gets a larger one.
+    pub fn read(&mut self, buf: &mut [u8]) -> Found {
+        let found = fifo::read(&self.fd, buf).unwrap_or(Found::NoWriter);
+        if let Found::Bytes(n) = found
+            && n >= fifo::SMALL
+            && !self.large
+        {
+            self.large = true;
+            fifo::resize(&self.fd, fifo::LARGE);
+        }
+        found
+    }
+
+    /// Bytes that were written before now.
+    pub fn pending(&self) -> usize {
+        fifo::pending(&self.fd)
+    }
+
+    /// After the command: the same FIFO serves the next one, unless a background process holds it.
+    pub fn settle(&mut self, files: &Files, watch: &Watch) -> io::Result<Leftover> {
+        let busy = fifo::has_writer(&self.fd) || self.pending() > 0;
+        if !busy {
+            if std::mem::take(&mut self.large) {
+                fifo::resize(&self.fd, fifo::SMALL);
+            }
+            return Ok(Leftover::Nobody);
+        }
+        watch.remove(&self.fd);
+        files.renew_fifo(self.name)?;
+        let fresh = Self::open(files, watch, self.source)?;
+        let old = std::mem::replace(self, fresh);
+        Ok(Leftover::Writer(old.fd))
+    }
+}

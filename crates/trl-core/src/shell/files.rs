@@ -1,0 +1,164 @@
+//! The session directory: private, in memory where possible, everything a shell and the daemon share.
+//!
+//! | name | what |
+//! |---|---|
+//! | `c0` `c1` `c2` | FIFOs daemon to shell, one per slot: the shell in one, its clone in another, the third for the next |
+//! | `s` | FIFO shell to daemon: reports |
+//! | `l0` `l1` `l2` | the loop text of each slot |
+//! | `u` | the command, a new file per execution (a FIFO where files would reach a disk) |
+//! | `o` `e` | FIFOs: stdout and stderr of the running command |
+//! | `b` `i` | stdin as a file (given bytes) or as a FIFO (open stdin) |
+//! | `w` | the wrapper of a command with its own environment or directory |
+//! | `r` | `return N`: sets `$?` without a fork |
+//! | `n` | FIFO: the shell's own stdout outside commands |
+//! | `d` `t` | FIFO and file of a text snapshot |
+//!
+//! Paths, not inherited descriptors: a shell cannot name all descriptors, users close them, and every child would
+//! inherit them.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use trl_sys::fifo;
+
+use super::kind::{Kind, Survival};
+use super::{quote::quote, script};
+
+/// The paths as words of shell text.
+#[derive(Debug, Clone)]
+pub struct Paths {
+    kind: Kind,
+    base: PathBuf,
+}
+
+impl Paths {
+    pub fn new(kind: Kind, base: PathBuf) -> Self {
+        Self { kind, base }
+    }
+
+    fn word(&self, name: &str) -> String {
+        quote(self.kind, &self.base.join(name).display().to_string())
+    }
+
+    pub(super) fn control(&self, slot: usize) -> String {
+        self.word(&format!("c{slot}"))
+    }
+    pub(super) fn script(&self, slot: usize) -> String {
+        self.word(&format!("l{slot}"))
+    }
+    pub(super) fn reports(&self) -> String {
+        self.word("s")
+    }
+    pub(super) fn command(&self) -> String {
+        self.word("u")
+    }
+    pub(super) fn stdout(&self) -> String {
+        self.word("o")
+    }
+    pub(super) fn stderr(&self) -> String {
+        self.word("e")
+    }
+    pub fn stdin_file(&self) -> String {
+        self.word("b")
+    }
+    pub fn stdin_fifo(&self) -> String {
+        self.word("i")
+    }
+    pub(super) fn wrapper(&self) -> String {
+        self.word("w")
+    }
+    pub(super) fn carry(&self) -> String {
+        self.word("r")
+    }
+    pub(super) fn dump(&self) -> String {
+        self.word("d")
+    }
+    pub(super) fn snapshot(&self) -> String {
+        self.word("t")
+    }
+}
+
+/// Whether command text may stand in a file for a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Medium {
+    Memory,
+    /// Text and stdin pass through FIFOs and never touch the disk.
+    Disk,
+}
+
+#[derive(Debug)]
+pub struct Files {
+    base: PathBuf,
+    pub medium: Medium,
+    pub paths: Paths,
+}
+
+impl Files {
+    /// Makes the directory and all that outlives a command.
+    pub fn create(kind: Kind, base: PathBuf, medium: Medium) -> io::Result<Self> {
+        fs::DirBuilder::new().mode(0o700).create(&base)?;
+        let files = Self { paths: Paths::new(kind, base.clone()), base, medium };
+        for name in ["c0", "c1", "c2", "s", "n", "o", "e"] {
+            fifo::make(&files.at(name))?;
+        }
+        if kind.survival() == Survival::Snapshot || kind.rebase_after().is_some() {
+            fifo::make(&files.at("d"))?;
+        }
+        for slot in 0..3 {
+            files.write(&format!("l{slot}"), script::text(kind, &files.paths, slot).as_bytes())?;
+        }
+        Ok(files)
+    }
+
+    /// Only the directory, for a direct command.
+    pub fn create_bare(kind: Kind, base: PathBuf, medium: Medium) -> io::Result<Self> {
+        fs::DirBuilder::new().mode(0o700).create(&base)?;
+        let files = Self { paths: Paths::new(kind, base.clone()), base, medium };
+        for name in ["o", "e", "i"] {
+            fifo::make(&files.at(name))?;
+        }
+        Ok(files)
+    }
+
+    pub fn base(&self) -> &Path {
+        &self.base
+    }
+
+    pub fn at(&self, name: &str) -> PathBuf {
+        self.base.join(name)
+    }
+
+    /// A new file: whoever still reads the old one keeps reading the old one.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = self.at(name);
+        let _ = fs::remove_file(&path);
+        let written = fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .and_then(|mut file| file.write_all(bytes));
+        if written.is_err() {
+            let _ = fs::remove_file(&path);
+        }
+        written
+    }
+
+    pub fn remove(&self, name: &str) {
+        let _ = fs::remove_file(self.at(name));
+    }
+
+    /// A new FIFO under an old name; holders of the old one keep it.
+    pub fn renew_fifo(&self, name: &str) -> io::Result<()> {
+        self.remove(name);
+        fifo::make(&self.at(name))
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.base);
+    }
+}

@@ -1,0 +1,199 @@
+//! The loop a shell runs, as text. One file per slot, parsed once, all paths literal: later aliases, options or
+//! variables of the user cannot change it.
+//!
+//! What the loop reads from its control FIFO (`verb nonce`):
+//!
+//! | verb | meaning |
+//! |---|---|
+//! | `p` | be the session's shell: default signal handling, report `P` |
+//! | `n` `b` `i` | run the command file with stdin from /dev/null, a file, a FIFO; report `R` |
+//! | `w` | run the wrapper file, which sources the command file with its own environment and directory |
+//! | `r` before these | first set `$?` to the last command's code |
+//! | `0` `1` `2` | fork a clone into that slot; the clone reports `S` |
+//! | `d` | print the state as text into the dump FIFO, report `D` |
+//!
+//! Why it looks as it does:
+//! - `until ! read`, not `while read`: under `set -n` conditions yield 0, so `until` ends and `while` would spin.
+//! - The outer `for` walks two words, the verb and the nonce. The list lives inside the interpreter, so the
+//!   running command can neither see nor change the nonce; `$?` survives from one pass to the next.
+//! - The inner one-pass `for` swallows a stray `break` or `continue`. `break 2` leaves the outer one before its
+//!   second pass: no report is possible, so the shell ends and its clone takes over.
+//! - Redirections stand on the `.` itself: they are undone at its end, so `exec >f` lasts one command, and the trace
+//!   of our own line goes to the old stderr.
+//! - No `continue` or `break` of our own, and every builtin through `command` or `builtin`: users may shadow them.
+
+use super::files::Paths;
+use super::kind::{Kind, Survival};
+
+/// A waiting clone must outlive a `kill 0` of the user's.
+const SIGNALS: &str = "TERM INT HUP QUIT USR1 USR2 ALRM";
+
+/// How one shell says the things all loops need.
+struct Words {
+    /// Reaches the real builtin past a user's function of the same name.
+    builtin: &'static str,
+    read: &'static str,
+    /// Drops functions that would cut the loop off from every builtin.
+    heal: &'static str,
+    /// Prints its own pid, where it knows it.
+    pid: Option<&'static str>,
+}
+
+fn words(kind: Kind) -> Words {
+    let (builtin, read, heal, pid) = match kind {
+        Kind::Dash | Kind::Ash => ("command", "IFS= command read -r __trl", "unset -f command", None),
+        // -t: TMOUT would end the wait
+        Kind::Bash | Kind::BashAsSh => (
+            if kind == Kind::Bash { "builtin" } else { "command" },
+            "IFS= builtin read -t 999999999 -r __trl",
+            "unset -f builtin command",
+            Some("$BASHPID"),
+        ),
+        Kind::Zsh => (
+            "builtin",
+            "IFS= builtin read -r __trl",
+            "unfunction builtin command 2>/dev/null || :",
+            Some("$sysparams[pid]"),
+        ),
+        Kind::Ksh93 => ("command", "IFS= command read -t 999999999 -r __trl", "unset -f command", None),
+        Kind::Fish => ("builtin", "builtin read -g __trl", "", None),
+    };
+    Words { builtin, read, heal, pid }
+}
+
+/// How the shell sources a file: `return` works, line numbers start at 1, the size of the text is no limit.
+pub(super) fn source(kind: Kind, path: &str) -> String {
+    match kind {
+        Kind::Bash | Kind::Zsh => format!("builtin . {path}"),
+        // `command .` also keeps an error in a special builtin from ending the shell
+        Kind::Dash | Kind::Ash | Kind::BashAsSh => format!("command . {path}"),
+        // leaving a dot script cuts ksh93's 256+signal codes to 8 bits, eval keeps them
+        Kind::Ksh93 => format!("eval \"$(<{path})\""),
+        Kind::Fish => format!("builtin source {path}"),
+    }
+}
+
+/// The prefix that reaches real builtins in this shell.
+pub(super) fn builtin(kind: Kind) -> &'static str {
+    words(kind).builtin
+}
+
+/// The command line that starts the shell as the session's.
+pub fn boot(kind: Kind, paths: &Paths, nonce: u64) -> String {
+    let script = paths.script(0);
+    match kind {
+        Kind::Fish => format!("set -g __trl p {nonce}; builtin source {script}"),
+        Kind::Zsh => format!("zmodload zsh/system; __trl='p {nonce}'; exec 2>/dev/null; . {script}"),
+        _ => format!("__trl='p {nonce}'; exec 2>/dev/null; . {script}"),
+    }
+}
+
+/// The loop for `slot`.
+pub fn text(kind: Kind, paths: &Paths, slot: usize) -> String {
+    if kind == Kind::Fish {
+        return super::fish::text(paths, slot);
+    }
+    let Words { builtin, read, heal, pid } = words(kind);
+    let (reports, control) = (paths.reports(), paths.control(slot));
+    let standby = match pid {
+        Some(pid) => format!("{builtin} printf 'S %s %d\\0' \"$__trl\" \"{pid}\""),
+        None => format!("{builtin} printf 'S %s\\0' \"$__trl\""),
+    };
+    let promoted = format!("{builtin} printf 'P %s\\0' \"$__trl\" >{reports}");
+    let mut out = format!(
+        "case $__trl in\np*) {promoted};;\n*) trap '' {SIGNALS}; {standby} >{reports};;\nesac\n\
+         until ! {read} <{control}; do\ncase $__trl in\n\
+         p*) trap - {SIGNALS}; {promoted};;\n\
+         [nbiw]*|r[nbiw]*)\n\
+         for __trl in \"${{__trl%% *}}\" \"${{__trl#* }}\"; do\ncase $__trl in\n\
+         [0-9]*) __trl=\"$__trl $?\"\n{heal}\n\
+         case $- in *n*) {builtin} exit \"${{__trl##* }}\";; esac\n\
+         {builtin} printf 'R %s %s\\0' \"$__trl\" \"${{PWD-}}\" >{reports} || {builtin} exit \"${{__trl##* }}\";;\n\
+         *) for __trl in \"$__trl\"; do\n{runs}done;;\nesac\ndone\n\
+         case $__trl in [0-9]*) ;; *) {builtin} exit 0;; esac;;\n",
+        runs = runs(kind, paths),
+    );
+    match kind.survival() {
+        Survival::Clone => (0..3).filter(|to| *to != slot).for_each(|to| out += &clone_into(kind, paths, to)),
+        Survival::Snapshot => {}
+    }
+    if let Some(dump) = dump(kind) {
+        let place = paths.dump();
+        out += &format!("d*) {{ {dump}; }} >{place} 2>/dev/null; {builtin} printf 'D %s\\0' \"$__trl\" >{reports};;\n");
+    }
+    out + &format!("*) {builtin} exit 0;;\nesac\ndone\n")
+}
+
+/// Carrying `$?` over, then the run itself by kind of stdin. Under `set -e` the last code cannot be non-zero.
+fn runs(kind: Kind, paths: &Paths) -> String {
+    let carry = match kind {
+        // eval "$(<file)" holding `return N` would leave the loop's own file
+        Kind::Ksh93 => format!("command . {}", paths.carry()),
+        _ => source(kind, &paths.carry()),
+    };
+    let run = |stdin: &str| run_line(kind, paths, stdin);
+    let wrapper = match kind {
+        Kind::Ksh93 => format!("command . {}", paths.wrapper()),
+        _ => source(kind, &paths.wrapper()),
+    };
+    format!(
+        "case $__trl$- in r*e*) :;; r*) {carry};; *) :;; esac\n\
+         case $__trl in\n*n) {};;\n*b) {};;\n*i) {};;\n*w) {wrapper};;\nesac\n",
+        run("/dev/null"),
+        run(&paths.stdin_file()),
+        run(&paths.stdin_fifo()),
+    )
+}
+
+/// Sources the command file with its stdio.
+pub(super) fn run_line(kind: Kind, paths: &Paths, stdin: &str) -> String {
+    let command = source(kind, &paths.command());
+    format!("{command} <{stdin} >{} 2>{}", paths.stdout(), paths.stderr())
+}
+
+/// Forks an idle clone. Never a plain `&` in the shell itself: that would clobber `$!`, show in `jobs`, and make a
+/// bare `wait` hang. The clone closes the user's descriptors, or it would hold their locks and pipe ends.
+fn clone_into(kind: Kind, paths: &Paths, to: usize) -> String {
+    const CLOSE: &str = "3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-";
+    let enter = source(kind, &paths.script(to));
+    match kind {
+        // A background subshell would ignore INT and QUIT for good, so it is a foreground pair whose middle
+        // process the daemon kills. Its death must not count under `set -e`, and `|| :` would switch errexit off
+        // inside the clone for ever.
+        Kind::Dash | Kind::Ash => format!(
+            "{to}*) case $- in *e*) set +e; ( set -e; ( {enter} ); : ) {CLOSE}; set -e;; *) ( ( {enter} ); : ) {CLOSE};; esac;;\n"
+        ),
+        // Descriptors from 10 on, of {fd}> and coproc, go too.
+        Kind::Bash | Kind::BashAsSh => format!(
+            "{to}*) ( ( for __trf in /dev/fd/*; do __trf=${{__trf##*/}}; case $__trf in 0|1|2) ;; *) exec {{__trf}}>&-;; esac; done 2>/dev/null; unset __trf; {enter} ) & );;\n"
+        ),
+        // `&` would renice it; a process substitution is one fork, no job, no `$!`.
+        Kind::Zsh => format!("{to}*) : <( builtin exec {CLOSE}; {enter} );;\n"),
+        Kind::Ksh93 | Kind::Fish => String::new(),
+    }
+}
+
+/// Prints the state. Options come last: errexit and nounset must not act while the rest is restored.
+fn dump(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Bash | Kind::BashAsSh => Some(
+            "builtin declare -p; builtin declare -f; builtin alias -p; builtin umask -p; builtin trap -p; builtin shopt -p; builtin set +o",
+        ),
+        Kind::Zsh => Some(
+            "builtin typeset -p; builtin functions; builtin alias -L; builtin print \"umask $(umask)\"; builtin trap; builtin set +o",
+        ),
+        Kind::Ksh93 => Some(
+            "command typeset -p; command typeset -f; command alias -p; command print \"umask $(umask)\"; command trap; command set +o",
+        ),
+        Kind::Dash | Kind::Ash | Kind::Fish => None,
+    }
+}
+
+/// Restores a snapshot that stands in the dump file.
+pub fn restore(kind: Kind, paths: &Paths) -> String {
+    let place = paths.snapshot();
+    match kind {
+        Kind::Fish => format!("builtin source {place} >/dev/null 2>/dev/null\ntrue\n"),
+        _ => format!("{} . {place} >/dev/null 2>/dev/null\n:\n", builtin(kind)),
+    }
+}

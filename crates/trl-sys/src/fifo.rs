@@ -1,0 +1,123 @@
+//! FIFOs: the channels between the daemon and a shell.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, Mode, OFlags};
+
+/// One page: enough for control messages, and far from an ordinary user's pipe-user-pages-soft.
+pub const SMALL: usize = 4096;
+/// The kernel's default, and the size output pipes grow to while a command writes a lot.
+pub const LARGE: usize = 65536;
+
+/// Makes a FIFO only its owner may use.
+pub fn make(path: &Path) -> io::Result<()> {
+    rustix::fs::mknodat(rustix::fs::CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+    Ok(())
+}
+
+/// Both ends at once: never blocks, never sees EOF, and keeps the other side's open from blocking.
+pub fn open_both(path: &Path) -> io::Result<OwnedFd> {
+    open(path, OFlags::RDWR)
+}
+
+/// The read end; EOF shows when no writer is left.
+pub fn open_read(path: &Path) -> io::Result<OwnedFd> {
+    open(path, OFlags::RDONLY)
+}
+
+/// The write end; fails with ENXIO while nobody reads.
+pub fn open_write(path: &Path) -> io::Result<OwnedFd> {
+    open(path, OFlags::WRONLY)
+}
+
+fn open(path: &Path, mode: OFlags) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, mode | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// Sets the pipe's capacity. A refusal (the user's pipe budget is used up) leaves it as it was.
+pub fn resize(fd: impl AsFd, bytes: usize) -> bool {
+    rustix::pipe::fcntl_setpipe_size(fd, bytes).is_ok()
+}
+
+/// Bytes waiting to be read.
+pub fn pending(fd: impl AsFd) -> usize {
+    rustix::io::ioctl_fionread(fd).map_or(0, |n| usize::try_from(n).unwrap_or(usize::MAX))
+}
+
+/// Whether anybody holds the write end of this read end.
+pub fn has_writer(fd: impl AsFd) -> bool {
+    !hung_up(fd, PollFlags::HUP)
+}
+
+/// Whether anybody holds the read end of this write end.
+pub fn has_reader(fd: impl AsFd) -> bool {
+    !hung_up(fd, PollFlags::ERR)
+}
+
+fn hung_up(fd: impl AsFd, sign: PollFlags) -> bool {
+    let mut set = [PollFd::new(&fd, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut set, Some(&now)).is_ok() && set[0].revents().contains(sign)
+}
+
+/// What one read of a non-blocking descriptor found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    Bytes(usize),
+    /// Nothing now, but a writer is still there.
+    Nothing,
+    /// Nothing, and nobody who could write.
+    NoWriter,
+}
+
+pub fn read(fd: impl AsFd, buf: &mut [u8]) -> io::Result<Found> {
+    loop {
+        return match rustix::io::read(&fd, &mut *buf) {
+            Ok(0) => Ok(Found::NoWriter),
+            Ok(n) => Ok(Found::Bytes(n)),
+            Err(rustix::io::Errno::AGAIN) => Ok(Found::Nothing),
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(e) => Err(e.into()),
+        };
+    }
+}
+
+/// Writes a short control line; a full pipe is an error because nothing sane fills it.
+pub fn write_all(fd: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(&fd, bytes) {
+            Ok(n) => bytes = &bytes[n..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifo_tells_a_silent_writer_from_a_gone_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        make(&path).unwrap();
+        let reader = open_read(&path).unwrap();
+        let mut buf = [0; 8];
+        assert_eq!(read(&reader, &mut buf).unwrap(), Found::NoWriter);
+        let writer = open_write(&path).unwrap();
+        assert_eq!(read(&reader, &mut buf).unwrap(), Found::Nothing);
+        assert!(has_writer(&reader) && has_reader(&writer));
+        write_all(&writer, b"abc").unwrap();
+        assert_eq!(pending(&reader), 3);
+        assert_eq!(read(&reader, &mut buf).unwrap(), Found::Bytes(3));
+        drop(writer);
+        assert_eq!(read(&reader, &mut buf).unwrap(), Found::NoWriter);
+        assert!(!has_writer(&reader));
+        assert!(resize(&reader, SMALL));
+    }
+}

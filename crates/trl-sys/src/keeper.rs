@@ -1,0 +1,196 @@
+//! The keeper: one tiny process per session, the ancestor of everything the session starts.
+//!
+//! Being a subreaper it adopts whatever leaves its parent, setsid or not, so "everything this session started"
+//! is simply "everything below me", also for an ordinary user without cgroups.
+//!
+//! 1. Say hello. 2. For each [`Spawn`] frame start the program and say so. 3. Report every child that ends.
+//! 4. When the daemon closes its end, or dies: kill all that is below, remove the session directory, end.
+//!
+//! The pid of a spawned program that ended stays reserved (its zombie is left) until the next one is spawned or
+//! the session ends: a rolled-back shell still calls itself `$$`, and a stale `kill $$` must hit nobody.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::link::{MAX_FRAME, Notice, Spawn};
+use crate::reap::{self, Zombie};
+use crate::{harden, tree};
+
+/// Shown by `ps`; clients use it to see that they are inside a session.
+pub const PROCESS_NAME: &std::ffi::CStr = c"trl-keeper";
+
+struct Keeper {
+    daemon: UnixStream,
+    me: i32,
+    /// The spawned program whose pid is kept from reuse.
+    reserved: Option<i32>,
+    /// Its end was already told.
+    reserved_told: bool,
+    session_dir: Option<PathBuf>,
+    /// Bytes of a frame not yet complete.
+    inbox: Vec<u8>,
+}
+
+/// Runs a keeper on its end of the link; returns when everything below it is gone.
+pub(crate) fn run(end: OwnedFd) {
+    harden::set_process_name(PROCESS_NAME);
+    let _ = harden::adopt_orphans();
+    let _ = rustix::process::setsid();
+    let me = rustix::process::getpid().as_raw_nonzero().get();
+    let mut keeper = Keeper {
+        daemon: UnixStream::from(end),
+        me,
+        reserved: None,
+        reserved_told: false,
+        session_dir: None,
+        inbox: Vec::new(),
+    };
+    keeper.tell(Notice::Hello { keeper: me });
+    keeper.serve();
+    keeper.end_everything();
+}
+
+impl Keeper {
+    /// Until the daemon lets go.
+    fn serve(&mut self) {
+        loop {
+            match wait_for_work(&self.daemon) {
+                Work::Frame => {
+                    if !self.take_frames() {
+                        return;
+                    }
+                }
+                Work::Child => {}
+            }
+            self.report_dead();
+        }
+    }
+
+    /// False at the end of the link.
+    fn take_frames(&mut self) -> bool {
+        let mut buf = [0; 4096];
+        match self.daemon.read(&mut buf) {
+            Ok(0) => return false,
+            Ok(n) => self.inbox.extend_from_slice(&buf[..n]),
+            Err(e) => return e.kind() == std::io::ErrorKind::Interrupted,
+        }
+        while let Some((head, rest)) = self.inbox.split_first_chunk::<4>() {
+            let len = u32::from_le_bytes(*head) as usize;
+            if len > MAX_FRAME {
+                return false;
+            }
+            let Some(body) = rest.get(..len) else { break };
+            let Some(request) = Spawn::decode(body) else { return false };
+            self.inbox.drain(..4 + len);
+            self.inbox.shrink_to_fit();
+            self.start(request);
+        }
+        true
+    }
+
+    fn start(&mut self, request: Spawn) {
+        self.session_dir = Some(PathBuf::from(OsStr::from_bytes(&request.session_dir)));
+        if let Some(old) = self.reserved.take() {
+            reap::child(old, Zombie::Collect);
+        }
+        match crate::spawn::spawn(request) {
+            Ok(pid) => {
+                self.reserved = Some(pid);
+                self.reserved_told = false;
+                self.tell(Notice::Started { pid });
+            }
+            Err(failure) => self.tell(Notice::Failed { stage: failure.stage, errno: failure.errno }),
+        }
+    }
+
+    fn report_dead(&mut self) {
+        for pid in tree::children_of_main_thread(self.me) {
+            let reserved = self.reserved == Some(pid);
+            if reserved && self.reserved_told {
+                continue;
+            }
+            let zombie = if reserved { Zombie::Leave } else { Zombie::Collect };
+            if let Some(exit) = reap::child(pid, zombie) {
+                self.reserved_told |= reserved;
+                self.tell(Notice::Exited { pid, exit });
+            }
+        }
+    }
+
+    fn tell(&mut self, notice: Notice) {
+        // A daemon that is gone shows as the end of the link on the next read.
+        let _ = self.daemon.write_all(&notice.encode());
+    }
+
+    fn end_everything(&mut self) {
+        exterminate(self.me, &HashSet::new());
+        if let Some(dir) = &self.session_dir {
+            let _ = std::fs::remove_dir_all(dir);
+        }
+    }
+}
+
+/// A process the kernel will not let go (state D) is left after this many rounds: about five seconds.
+const MAX_ROUNDS: u32 = 2000;
+
+/// Kills everything below `root` except the direct children in `spared`, and reaps it.
+pub(crate) fn exterminate(root: i32, spared: &HashSet<i32>) {
+    let spared: Vec<tree::Proc> = spared.iter().filter_map(|pid| tree::identify(*pid)).collect();
+    for _ in 0..MAX_ROUNDS {
+        let hit = tree::freeze_and_kill(|| tree::below(root, &spared));
+        let mut left = 0;
+        for pid in tree::children_of_main_thread(root) {
+            if !spared.iter().any(|s| s.pid == pid) && reap::child(pid, Zombie::Collect).is_none() {
+                left += 1;
+            }
+        }
+        if hit == 0 && left == 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+pub(crate) enum Work {
+    /// The socket has something (or has ended).
+    Frame,
+    /// A child changed state.
+    Child,
+}
+
+/// Waits for the socket or for SIGCHLD, which is blocked at all other times so that none is missed.
+pub(crate) fn wait_for_work(socket: &UnixStream) -> Work {
+    let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one live pollfd; the mask is initialised by sigemptyset; a null timeout waits for ever.
+    let ready = unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::ppoll(&mut poll, 1, std::ptr::null(), &none)
+    };
+    if ready > 0 { Work::Frame } else { Work::Child }
+}
+
+/// Installs the disposition [`wait_for_work`] relies on, and ignores what would end a keeper by accident.
+pub(crate) fn prepare_signals() {
+    extern "C" fn interrupt(_: libc::c_int) {}
+    // SAFETY: the handler does nothing, so it is async-signal-safe; the sets are initialised before use.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = interrupt as extern "C" fn(libc::c_int) as usize;
+        libc::sigemptyset(&mut action.sa_mask);
+        libc::sigaction(libc::SIGCHLD, &action, std::ptr::null_mut());
+        let mut chld: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut chld);
+        libc::sigaddset(&mut chld, libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_BLOCK, &chld, std::ptr::null_mut());
+        for ignored in [libc::SIGPIPE, libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1] {
+            libc::signal(ignored, libc::SIG_IGN);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What the daemon and a keeper say to each other, over one socket pair per session.
+//!
+//! Daemon to keeper: [`Spawn`] frames with a length before them. Keeper to daemon: fixed-size [`Notice`]s.
+//! The daemon closing its end means "kill everything and go".
+
+/// Start a program below the keeper.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spawn {
+    pub argv: Vec<Vec<u8>>,
+    /// `KEY=value` items.
+    pub env: Vec<Vec<u8>>,
+    pub cwd: Vec<u8>,
+    /// Paths opened as stdin, stdout and stderr.
+    pub stdio: [Vec<u8>; 3],
+    /// Removed, with all that is in it, when the keeper ends.
+    pub session_dir: Vec<u8>,
+    /// RLIMIT_NOFILE of the program.
+    pub open_files: (u64, u64),
+}
+
+/// A frame longer than this is a bug or an attack.
+pub const MAX_FRAME: usize = 64 << 20;
+
+impl Spawn {
+    /// The frame, its length first.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut body = vec![0; 4];
+        put_list(&mut body, &self.argv);
+        put_list(&mut body, &self.env);
+        put(&mut body, &self.cwd);
+        for path in &self.stdio {
+            put(&mut body, path);
+        }
+        put(&mut body, &self.session_dir);
+        body.extend(self.open_files.0.to_le_bytes());
+        body.extend(self.open_files.1.to_le_bytes());
+        let len = u32::try_from(body.len() - 4).unwrap_or(u32::MAX);
+        body[..4].copy_from_slice(&len.to_le_bytes());
+        body
+    }
+
+    /// The frame's body, without its length. None when it is not one.
+    pub fn decode(body: &[u8]) -> Option<Self> {
+        let mut rest = body;
+        let rest = &mut rest;
+        let spawn = Self {
+            argv: take_list(rest)?,
+            env: take_list(rest)?,
+            cwd: take(rest)?,
+            stdio: [take(rest)?, take(rest)?, take(rest)?],
+            session_dir: take(rest)?,
+            open_files: (take_u64(rest)?, take_u64(rest)?),
+        };
+        rest.is_empty().then_some(spawn)
+    }
+}
+
+fn put(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes());
+    out.extend(bytes);
+}
+
+fn put_list(out: &mut Vec<u8>, items: &[Vec<u8>]) {
+    out.extend(u32::try_from(items.len()).unwrap_or(u32::MAX).to_le_bytes());
+    for item in items {
+        put(out, item);
+    }
+}
+
+fn take_bytes<'a>(rest: &mut &'a [u8], len: usize) -> Option<&'a [u8]> {
+    let (head, tail) = rest.split_at_checked(len)?;
+    *rest = tail;
+    Some(head)
+}
+
+fn take_u32(rest: &mut &[u8]) -> Option<u32> {
+    Some(u32::from_le_bytes(take_bytes(rest, 4)?.try_into().ok()?))
+}
+
+fn take_u64(rest: &mut &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(take_bytes(rest, 8)?.try_into().ok()?))
+}
+
+fn take(rest: &mut &[u8]) -> Option<Vec<u8>> {
+    let len = usize::try_from(take_u32(rest)?).ok()?;
+    Some(take_bytes(rest, len)?.to_vec())
+}
+
+fn take_list(rest: &mut &[u8]) -> Option<Vec<Vec<u8>>> {
+    let count = take_u32(rest)?;
+    (0..count).map(|_| take(rest)).collect()
+}
+
+/// Where starting a program went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Stage {
+    Fork = 1,
+    OpenFiles = 2,
+    Chdir = 3,
+    Stdio = 4,
+    Exec = 5,
+    Request = 6,
+}
+
+impl Stage {
+    const ALL: [Self; 6] = [Self::Fork, Self::OpenFiles, Self::Chdir, Self::Stdio, Self::Exec, Self::Request];
+
+    pub(crate) fn from_raw(raw: i32) -> Self {
+        Self::ALL.into_iter().find(|s| *s as i32 == raw).unwrap_or(Self::Request)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fork => "fork",
+            Self::OpenFiles => "open-files limit",
+            Self::Chdir => "chdir",
+            Self::Stdio => "stdio",
+            Self::Exec => "exec",
+            Self::Request => "request",
+        }
+    }
+}
+
+/// What a keeper tells the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// The keeper is up.
+    Hello { keeper: i32 },
+    Started { pid: i32 },
+    Failed { stage: Stage, errno: i32 },
+    /// A direct child or an adopted orphan ended.
+    Exited { pid: i32, exit: crate::reap::Exit },
+}
+
+/// Bytes of an encoded notice.
+pub const NOTICE_LEN: usize = 16;
+
+impl Notice {
+    pub fn encode(self) -> [u8; NOTICE_LEN] {
+        use crate::reap::Exit;
+        let words: [i32; 4] = match self {
+            Self::Hello { keeper } => [1, keeper, 0, 0],
+            Self::Started { pid } => [2, pid, 0, 0],
+            Self::Failed { stage, errno } => [3, stage as i32, errno, 0],
+            Self::Exited { pid, exit: Exit::Code(code) } => [4, pid, 0, code],
+            Self::Exited { pid, exit: Exit::Signal(signal) } => [4, pid, 1, signal],
+        };
+        let mut out = [0; NOTICE_LEN];
+        for (slot, word) in out.chunks_exact_mut(4).zip(words) {
+            slot.copy_from_slice(&word.to_le_bytes());
+        }
+        out
+    }
+
+    pub fn decode(bytes: &[u8; NOTICE_LEN]) -> Option<Self> {
+        use crate::reap::Exit;
+        let word = |i: usize| i32::from_le_bytes([bytes[i * 4], bytes[i * 4 + 1], bytes[i * 4 + 2], bytes[i * 4 + 3]]);
+        Some(match (word(0), word(2)) {
+            (1, _) => Self::Hello { keeper: word(1) },
+            (2, _) => Self::Started { pid: word(1) },
+            (3, errno) => Self::Failed { stage: Stage::from_raw(word(1)), errno },
+            (4, 0) => Self::Exited { pid: word(1), exit: Exit::Code(word(3)) },
+            (4, 1) => Self::Exited { pid: word(1), exit: Exit::Signal(word(3)) },
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::reap::Exit;
+
+    #[test]
+    fn notices_round_trip() {
+        for notice in [
+            Notice::Hello { keeper: 7 },
+            Notice::Started { pid: 8 },
+            Notice::Failed { stage: Stage::Exec, errno: 2 },
+            Notice::Exited { pid: 9, exit: Exit::Code(3) },
+            Notice::Exited { pid: 9, exit: Exit::Signal(15) },
+        ] {
+            assert_eq!(Notice::decode(&notice.encode()), Some(notice));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn spawn_frames_round_trip(
+            argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>, stdio: [Vec<u8>; 3], dir: Vec<u8>, limit: (u64, u64),
+        ) {
+            let spawn = Spawn { argv, env, cwd, stdio, session_dir: dir, open_files: limit };
+            let frame = spawn.encode();
+            prop_assert_eq!(frame.len() - 4, u32::from_le_bytes(frame[..4].try_into().unwrap()) as usize);
+            prop_assert_eq!(Spawn::decode(&frame[4..]), Some(spawn));
+        }
+
+        #[test]
+        fn garbage_is_refused_not_believed(bytes: Vec<u8>) {
+            let _ = Spawn::decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Facts about this process and this machine, read from /proc.
+
+use std::fs;
+use std::path::Path;
+
+fn field_kib(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|l| l.strip_prefix(name))?;
+    line.trim_start_matches(':').split_whitespace().next()?.parse().ok()
+}
+
+/// Resident memory of this process.
+pub fn rss_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    field_kib(&status, "VmRSS").unwrap_or(0) * 1024
+}
+
+pub fn thread_count() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    field_kib(&status, "Threads").unwrap_or(0)
+}
+
+pub fn open_fds() -> u64 {
+    fs::read_dir("/proc/self/fd").map_or(0, |dir| dir.count() as u64)
+}
+
+/// Memory new work could use without swapping; None where the kernel does not say.
+pub fn available_memory_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    Some(field_kib(&text, "MemAvailable")? * 1024)
+}
+
+/// Whether files there live in memory and never reach a disk (swap aside).
+pub fn is_in_memory(dir: &Path) -> bool {
+    const TMPFS: i64 = 0x0102_1994;
+    const RAMFS: i64 = 0x8584_58f6;
+    rustix::fs::statfs(dir).is_ok_and(|fs| [TMPFS, RAMFS].contains(&(fs.f_type as i64)))
+}
+
+/// Free bytes where `dir` lives.
+pub fn free_bytes(dir: &Path) -> Option<u64> {
+    let fs = rustix::fs::statvfs(dir).ok()?;
+    Some(fs.f_bavail.saturating_mul(fs.f_frsize))
+}
+
+/// The user this process acts as.
+pub fn effective_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}

@@ -1,0 +1,169 @@
+//! Starting one program below a keeper.
+//!
+//! The program gets a session and a process group of its own, but does not lead the group: some shells answer
+//! TERM by signalling the group they lead, which would take older background jobs with them. So a short-lived
+//! leader makes both, forks the program, says its pid and ends; the program is then the keeper's adopted child.
+//!
+//! Only called in the single-threaded keeper: between fork and exec any code may run.
+
+use std::ffi::{CString, c_char};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::link::{Spawn, Stage};
+
+pub(crate) struct Failure {
+    pub(crate) stage: Stage,
+    pub(crate) errno: i32,
+}
+
+impl Failure {
+    fn last(stage: Stage) -> Self {
+        Self { stage, errno: std::io::Error::last_os_error().raw_os_error().unwrap_or(0) }
+    }
+}
+
+/// Everything execve needs, made before the fork.
+struct Program {
+    argv: Vec<CString>,
+    env: Vec<CString>,
+    cwd: CString,
+    stdio: [CString; 3],
+    open_files: (u64, u64),
+}
+
+impl Program {
+    fn new(spawn: Spawn) -> Option<Self> {
+        let strings = |items: Vec<Vec<u8>>| items.into_iter().map(|i| CString::new(i).ok()).collect::<Option<Vec<_>>>();
+        let [stdin, stdout, stderr] = spawn.stdio;
+        Some(Self {
+            argv: strings(spawn.argv).filter(|argv| !argv.is_empty())?,
+            env: strings(spawn.env)?,
+            cwd: CString::new(spawn.cwd).ok()?,
+            stdio: [CString::new(stdin).ok()?, CString::new(stdout).ok()?, CString::new(stderr).ok()?],
+            open_files: spawn.open_files,
+        })
+    }
+}
+
+/// Starts it; returns its pid once it runs.
+pub(crate) fn spawn(request: Spawn) -> Result<i32, Failure> {
+    let program = Program::new(request).ok_or(Failure { stage: Stage::Request, errno: libc::EINVAL })?;
+    let mut ends = [0; 2];
+    // SAFETY: `ends` has room for the two descriptors pipe2 writes.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(Failure::last(Stage::Fork));
+    }
+    // SAFETY: both were just opened and belong to nobody else.
+    let (reader, writer) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
+    // SAFETY: this process has one thread, so the child may run any code.
+    let leader = unsafe { libc::fork() };
+    match leader {
+        -1 => return Err(Failure::last(Stage::Fork)),
+        0 => lead(&program, &writer),
+        _ => drop(writer),
+    }
+    let told = read_words(reader);
+    // SAFETY: waits for our own child; a null status pointer is allowed.
+    unsafe { libc::waitpid(leader, std::ptr::null_mut(), 0) };
+    match told.as_slice() {
+        [(0, pid)] => Ok(*pid),
+        [.., (stage, errno)] if *stage != 0 => Err(Failure { stage: Stage::from_raw(*stage), errno: *errno }),
+        _ => Err(Failure { stage: Stage::Fork, errno: libc::ECHILD }),
+    }
+}
+
+/// The leader: a new session and group, the program in it, then the end.
+fn lead(program: &Program, tell: &OwnedFd) -> ! {
+    // SAFETY: plain system calls in a single-threaded process; `_exit` runs no destructors, which is wanted here.
+    unsafe {
+        libc::setsid();
+        match libc::fork() {
+            -1 => say(tell, Stage::Fork as i32, *libc::__errno_location()),
+            0 => become_program(program, tell),
+            pid => say(tell, 0, pid),
+        }
+        libc::_exit(0)
+    }
+}
+
+fn become_program(program: &Program, tell: &OwnedFd) -> ! {
+    let failure = prepare_and_exec(program);
+    say(tell, failure.stage as i32, failure.errno);
+    // SAFETY: ends this process at once; nothing to clean up.
+    unsafe { libc::_exit(127) }
+}
+
+/// Only returns when something failed.
+fn prepare_and_exec(program: &Program) -> Failure {
+    reset_signals();
+    let (soft, hard) = program.open_files;
+    let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
+    // SAFETY: every pointer is to a live CString or array of this function's arguments; integers otherwise.
+    unsafe {
+        if libc::setrlimit(libc::RLIMIT_NOFILE, &limit) != 0 {
+            return Failure::last(Stage::OpenFiles);
+        }
+        if libc::chdir(program.cwd.as_ptr()) != 0 {
+            return Failure::last(Stage::Chdir);
+        }
+        for (target, path) in program.stdio.iter().enumerate() {
+            let mode = if target == 0 { libc::O_RDONLY } else { libc::O_WRONLY };
+            let fd = libc::open(path.as_ptr(), mode | libc::O_NOCTTY);
+            if fd < 0 || libc::dup2(fd, target as i32) < 0 {
+                return Failure::last(Stage::Stdio);
+            }
+            if fd > 2 {
+                libc::close(fd);
+            }
+        }
+        close_above_stdio_on_exec();
+        let argv = pointers(&program.argv);
+        let env = pointers(&program.env);
+        libc::execve(program.argv[0].as_ptr(), argv.as_ptr(), env.as_ptr());
+    }
+    Failure::last(Stage::Exec)
+}
+
+fn pointers(strings: &[CString]) -> Vec<*const c_char> {
+    strings.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
+/// Default dispositions and an empty mask: the program starts as if from a login shell.
+fn reset_signals() {
+    // SAFETY: signal() with SIG_DFL installs no handler; the mask is initialised by sigemptyset.
+    unsafe {
+        for number in 1..=64 {
+            libc::signal(number, libc::SIG_DFL);
+        }
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+        libc::umask(0o022);
+    }
+}
+
+/// Nothing of the keeper reaches the program; the pipe to the keeper stays open until exec succeeds.
+fn close_above_stdio_on_exec() {
+    // SAFETY: integers only.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
+    }
+}
+
+fn say(tell: &OwnedFd, first: i32, second: i32) {
+    let mut words = [0; 8];
+    words[..4].copy_from_slice(&first.to_le_bytes());
+    words[4..].copy_from_slice(&second.to_le_bytes());
+    // SAFETY: writes eight bytes from a live array to a descriptor we own.
+    unsafe { libc::write(tell.as_raw_fd(), words.as_ptr().cast(), words.len()) };
+}
+
+/// All (tag, value) pairs until every writer is gone.
+fn read_words(reader: OwnedFd) -> Vec<(i32, i32)> {
+    let mut bytes = Vec::new();
+    let _ = File::from(reader).read_to_end(&mut bytes);
+    let word = |b: &[u8]| i32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+    bytes.chunks_exact(8).map(|pair| (word(&pair[..4]), word(&pair[4..]))).collect()
+}

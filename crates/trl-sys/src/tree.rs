@@ -1,0 +1,219 @@
+//! Everything below a process: finding it, signalling it, ending it.
+//!
+//! A pid alone names nobody: it may be recycled between looking and acting. A [`Proc`] is a pid with its start
+//! time, and a signal goes through a pidfd that was opened first and checked against that start time after.
+//!
+//! 1. [`below`] walks the children lists of /proc (of every thread: a child belongs to the thread that forked it).
+//! 2. [`signal`] sends to one process, [`freeze_and_kill`] ends a set that may still be forking.
+//!
+//! A walk is not atomic, so callers that must reach everything repeat it until it comes back empty.
+
+use std::fs;
+use std::io::Read;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// One process, told apart from any later holder of its pid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Proc {
+    pub pid: i32,
+    /// Clock ticks after boot.
+    pub start: u64,
+}
+
+/// The part of /proc/PID/stat that matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    pub state: u8,
+    pub ppid: i32,
+    pub start: u64,
+}
+
+impl Stat {
+    /// Neither a zombie nor on its way out.
+    pub fn alive(self) -> bool {
+        !matches!(self.state, b'Z' | b'X' | b'x')
+    }
+}
+
+/// None when there is no such process.
+pub fn stat(pid: i32) -> Option<Stat> {
+    parse_stat(&read_small(&format!("/proc/{pid}/stat"))?)
+}
+
+/// The command name may hold anything, parentheses too: fields count from the last one.
+fn parse_stat(text: &[u8]) -> Option<Stat> {
+    let rest = &text[text.iter().rposition(|b| *b == b')')? + 1..];
+    let mut fields = rest.split(|b| *b == b' ').filter(|f| !f.is_empty());
+    let state = *fields.next()?.first()?;
+    let ppid = number(fields.next()?)?;
+    // state is field 3, ppid 4, starttime 22
+    let start = number(fields.nth(17)?)?;
+    Some(Stat { state, ppid, start })
+}
+
+fn number<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
+    std::str::from_utf8(bytes).ok()?.trim_ascii().parse().ok()
+}
+
+/// The process `pid` is now, if it lives.
+pub fn identify(pid: i32) -> Option<Proc> {
+    stat(pid).filter(|s| s.alive()).map(|s| Proc { pid, start: s.start })
+}
+
+fn read_small(path: &str) -> Option<Vec<u8>> {
+    let mut file = fs::File::open(path).ok()?;
+    let mut buf = vec![0u8; 1024];
+    let mut len = 0;
+    loop {
+        match file.read(&mut buf[len..]) {
+            Ok(0) => break,
+            Ok(n) => {
+                len += n;
+                if len == buf.len() {
+                    buf.resize(len * 2, 0);
+                }
+            }
+            Err(_) => return None,
+        }
+    }
+    buf.truncate(len);
+    Some(buf)
+}
+
+/// Children forked by the process's first thread: all of them for a shell, in one read.
+pub fn children_of_main_thread(pid: i32) -> Vec<i32> {
+    children_of_thread(pid, pid)
+}
+
+fn children_of_thread(pid: i32, tid: i32) -> Vec<i32> {
+    let Some(text) = read_small(&format!("/proc/{pid}/task/{tid}/children")) else { return Vec::new() };
+    text.split(|b| *b == b' ').filter_map(number).collect()
+}
+
+/// Children forked by any of its threads.
+pub fn children(pid: i32) -> Vec<i32> {
+    let mut all = children_of_main_thread(pid);
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return all };
+    for task in tasks.flatten() {
+        if let Some(tid) = task.file_name().to_str().and_then(|t| t.parse::<i32>().ok())
+            && tid != pid
+        {
+            all.extend(children_of_thread(pid, tid));
+        }
+    }
+    all
+}
+
+/// Everything alive below `root`, parents first, without `spared` processes and what is below them.
+pub fn below(root: i32, spared: &[Proc]) -> Vec<Proc> {
+    let mut found = Vec::new();
+    let mut queue = children(root);
+    while let Some(pid) = queue.pop() {
+        let Some(stat) = stat(pid) else { continue };
+        let proc = Proc { pid, start: stat.start };
+        if spared.contains(&proc) || found.contains(&proc) {
+            continue;
+        }
+        queue.extend(children(pid));
+        if stat.alive() {
+            found.push(proc);
+        }
+    }
+    found
+}
+
+/// Sends `signal` to exactly this process. False when it is gone.
+pub fn signal(target: Proc, signal: Signal) -> bool {
+    let Some(pid) = Pid::from_raw(target.pid) else { return false };
+    let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
+    // The descriptor holds whoever has the pid now; only then is it worth asking who that is.
+    if stat(target.pid).is_none_or(|s| s.start != target.start) {
+        return false;
+    }
+    pidfd_send_signal(&pidfd, signal).is_ok()
+}
+
+/// TERM, and CONT so that a stopped process can act on it.
+pub fn terminate(targets: &[Proc], first: Signal) {
+    for target in targets {
+        signal(*target, first);
+        signal(*target, Signal::CONT);
+    }
+}
+
+/// How often a set that keeps growing is stopped anew before it is killed as it stands.
+const FREEZE_ROUNDS: usize = 16;
+
+/// Stops everything `find` sees until two looks agree (so nothing forks any more), then kills it.
+/// Returns how many processes were hit; the caller repeats until none is left.
+pub fn freeze_and_kill(find: impl Fn() -> Vec<Proc>) -> usize {
+    let mut seen = find();
+    for _ in 0..FREEZE_ROUNDS {
+        for target in &seen {
+            signal(*target, Signal::STOP);
+        }
+        let again = find();
+        let settled = again.iter().all(|p| seen.contains(p));
+        seen = again;
+        if settled {
+            break;
+        }
+    }
+    for target in &seen {
+        signal(*target, Signal::KILL);
+    }
+    seen.len()
+}
+
+/// `pid`, its parent, and so on up. Bounded, since a pid read twice may have moved.
+pub fn ancestors(pid: i32) -> Vec<i32> {
+    const DEEPEST: usize = 4096;
+    let mut chain = vec![pid];
+    let mut at = pid;
+    while let Some(parent) = stat(at).map(|s| s.ppid).filter(|p| *p > 0 && chain.len() < DEEPEST) {
+        chain.push(parent);
+        at = parent;
+    }
+    chain
+}
+
+/// Whether `pid` is `ancestor` or below it.
+pub fn is_within(pid: i32, ancestor: i32) -> bool {
+    ancestors(pid).contains(&ancestor)
+}
+
+/// Whether a process calls itself a keeper.
+pub fn is_keeper(pid: i32) -> bool {
+    let name = read_small(&format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim_ascii_end() == crate::keeper::PROCESS_NAME.to_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_hostile_command_name_does_not_confuse_the_parser() {
+        let text = b"42 (a) b) (c) S 7 1 1 0 -1 4 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1";
+        assert_eq!(parse_stat(text), Some(Stat { state: b'S', ppid: 7, start: 12345 }));
+        assert_eq!(parse_stat(b"garbage"), None);
+    }
+
+    #[test]
+    fn children_are_found_signalled_once_and_never_by_a_wrong_identity() {
+        let mut child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let me = i32::try_from(std::process::id()).unwrap();
+        let proc = identify(pid).unwrap();
+        assert!(below(me, &[]).contains(&proc));
+        assert!(!below(me, &[proc]).contains(&proc));
+        assert!(is_within(pid, me));
+        assert!(!signal(Proc { pid, start: proc.start + 1 }, Signal::KILL));
+        assert!(signal(proc, Signal::KILL));
+        child.wait().unwrap();
+        assert!(!signal(proc, Signal::KILL));
+    }
+}

@@ -1,0 +1,351 @@
+//! The real binary as a daemon in a directory of its own.
+//!
+//! 1. [`Builder`] collects settings, environment and the place it runs in.
+//! 2. [`Builder::start`] runs `trl serve` and waits for its ready line. It inherits nothing of the developer's
+//!    environment but `PATH` made of system directories.
+//! 3. Dropping a [`Daemon`] sends SIGTERM, waits for the end and then checks that no process of it is left. When the
+//!    test is failing already, it prints the daemon's log instead.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::process::{Process, adopt_orphans, below, own_pid, readable, signal, wait_gone};
+use crate::shell::SYSTEM_PATH;
+use crate::{Client, PATIENCE, Scratch, Session, Shell, comes_true};
+
+/// Direct children of this test process that are daemons still meant to live.
+static LIVE: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+
+/// Where the daemon process itself lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Here,
+    /// As process 1 of a new pid namespace.
+    PidNamespace,
+}
+
+#[derive(Debug, Clone)]
+pub struct Builder {
+    binary: PathBuf,
+    /// Section to its keys and values; the empty section is the top level.
+    settings: BTreeMap<String, BTreeMap<String, String>>,
+    env: Vec<(String, String)>,
+    args: Vec<String>,
+    place: Place,
+}
+
+impl Builder {
+    pub fn new(binary: impl Into<PathBuf>) -> Self {
+        Self {
+            binary: binary.into(),
+            settings: BTreeMap::new(),
+            env: Vec::new(),
+            args: Vec::new(),
+            place: Place::Here,
+        }
+    }
+
+    /// One setting of the config file, in place of an earlier one; `value` is TOML.
+    #[must_use]
+    pub fn set(mut self, section: &str, key: &str, value: impl Display) -> Self {
+        self.settings.entry(section.into()).or_default().insert(key.into(), value.to_string());
+        self
+    }
+
+    #[must_use]
+    pub fn env(mut self, key: &str, value: &str) -> Self {
+        self.env.push((key.into(), value.into()));
+        self
+    }
+
+    /// A further argument of `trl serve`.
+    #[must_use]
+    pub fn arg(mut self, arg: &str) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Runs it as process 1 of a new pid namespace.
+    #[must_use]
+    pub fn as_pid_1(mut self) -> Self {
+        self.place = Place::PidNamespace;
+        self
+    }
+
+    pub fn start(self) -> Daemon {
+        adopt_orphans();
+        let dir = Scratch::new();
+        for name in ["home", "config/trl", "bin"] {
+            dir.dir(name);
+        }
+        let run = Scratch::in_memory();
+        let mut daemon = Daemon { builder: self, dir, run, child: None, pid: 0, ready_line: String::new() };
+        daemon.write_config();
+        daemon.launch();
+        daemon
+    }
+
+    fn config_text(&self) -> String {
+        let section = |(name, keys): (&String, &BTreeMap<String, String>)| {
+            let head = if name.is_empty() { String::new() } else { format!("[{name}]\n") };
+            let lines: String = keys.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+            head + &lines
+        };
+        self.settings.iter().map(section).collect()
+    }
+}
+
+/// The `unshare` call that makes its child process 1; None when this machine does not let us.
+pub fn pid_namespace() -> Option<Vec<&'static str>> {
+    let tried = [
+        vec!["unshare", "-rpf", "--mount-proc", "--kill-child"],
+        vec!["unshare", "-pf", "--mount-proc", "--kill-child"],
+    ];
+    tried.into_iter().find(|argv| {
+        let probe = Command::new(argv[0]).args(&argv[1..]).arg("true").stderr(Stdio::null()).status();
+        probe.is_ok_and(|s| s.success())
+    })
+}
+
+#[derive(Debug)]
+pub struct Daemon {
+    builder: Builder,
+    /// Home, config and log.
+    dir: Scratch,
+    /// Runtime directory and socket, in memory where the machine has such a place.
+    run: Scratch,
+    child: Option<Child>,
+    pid: i32,
+    ready_line: String,
+}
+
+impl Daemon {
+    /// A daemon with default settings.
+    pub fn start(binary: &str) -> Self {
+        Builder::new(binary).start()
+    }
+
+    fn write_config(&self) {
+        self.dir.file("config/trl/config.toml", self.builder.config_text());
+    }
+
+    /// The binary with this daemon's environment, and no arguments yet.
+    pub fn command(&self) -> Command {
+        self.with_environment(Command::new(&self.builder.binary))
+    }
+
+    fn with_environment(&self, mut command: Command) -> Command {
+        let dir = |name: &str| self.dir.join(name);
+        command
+            .env_clear()
+            .env("PATH", SYSTEM_PATH)
+            .env("HOME", dir("home"))
+            .env("XDG_CONFIG_HOME", dir("config"))
+            .env("XDG_RUNTIME_DIR", self.run.path())
+            .env("USER", "tester")
+            .env("LANG", "C.UTF-8")
+            .env("RUST_BACKTRACE", "1")
+            .current_dir("/");
+        let passed = ["LLVM_PROFILE_FILE", "RUST_LOG", "TMPDIR"];
+        command.envs(passed.iter().filter_map(|key| Some((key, std::env::var_os(key)?))));
+        command.envs(self.builder.env.iter().map(|(k, v)| (k, v)));
+        command
+    }
+
+    fn launch(&mut self) {
+        let mut argv: Vec<String> = Vec::new();
+        if self.builder.place == Place::PidNamespace {
+            let unshare = pid_namespace().expect("checked by the test: pid namespaces work here");
+            argv.extend(unshare.into_iter().map(String::from));
+        }
+        argv.push(self.builder.binary.to_str().expect("a UTF-8 path").into());
+        argv.extend(["serve".into(), "--socket".into(), self.run.text("trl.sock")]);
+        argv.extend(["--config".into(), self.dir.text("config/trl/config.toml")]);
+        argv.extend(self.builder.args.iter().cloned());
+        let mut program = Command::new(&argv[0]);
+        program.args(&argv[1..]);
+        let log =
+            fs::OpenOptions::new().create(true).append(true).open(self.dir.join("log")).expect("a log file");
+        let mut child = self
+            .with_environment(program)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .expect("the binary starts");
+        let outer = child.id().cast_signed();
+        lock_live().push(outer);
+        let ready = read_line(&mut child);
+        self.child = Some(child);
+        self.ready_line = ready.unwrap_or_else(|| panic!("no ready line; its log:\n{}", self.log()));
+        self.pid = match self.builder.place {
+            Place::Here => outer,
+            Place::PidNamespace => {
+                below(outer).iter().find(|p| p.parent == outer).expect("unshare has a child").pid
+            }
+        };
+    }
+
+    /// Starts it again in the same directory after it ended.
+    pub fn relaunch(&mut self) {
+        assert!(self.child.is_none(), "the daemon still runs");
+        self.launch();
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    pub fn ready_line(&self) -> &str {
+        &self.ready_line
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.run.join("trl.sock")
+    }
+
+    pub fn runtime_dir(&self) -> &Path {
+        self.run.path()
+    }
+
+    /// A directory of this daemon's own, gone with it: a place for a test's files too.
+    pub fn dir(&self) -> &Scratch {
+        &self.dir
+    }
+
+    pub fn operator_token(&self) -> String {
+        let text = fs::read_to_string(self.dir.join("config/trl/operator.token")).expect("a token file");
+        text.trim().to_string()
+    }
+
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.dir.join("log")).unwrap_or_default()
+    }
+
+    pub fn client(&self) -> Client {
+        Client::connect(&self.socket())
+    }
+
+    pub fn operator(&self) -> Client {
+        let mut client = self.client();
+        client.authenticate(&self.operator_token());
+        client
+    }
+
+    /// A session of this shell in `/`.
+    pub fn session(&self, shell: Shell) -> Session {
+        self.session_with(shell, json!({}))
+    }
+
+    /// A session with further parameters of `session.create`.
+    pub fn session_with(&self, shell: Shell, extra: Value) -> Session {
+        let base = json!({"shell": self.shell_path(shell), "working_dir": "/"});
+        Session::create(self.client(), crate::merged(base, extra))
+    }
+
+    /// How this shell is named on the wire.
+    pub fn shell_path(&self, shell: Shell) -> String {
+        let program = shell.program().unwrap_or_else(|| panic!("{shell} is not installed"));
+        if shell != Shell::Ash {
+            return program.to_str().expect("a UTF-8 path").to_string();
+        }
+        let link = self.dir.join("bin/ash");
+        if !link.exists() {
+            symlink(program, &link).expect("a link");
+        }
+        self.dir.text("bin/ash")
+    }
+
+    /// Kills the daemon process as a crash would.
+    pub fn kill9(&mut self) {
+        signal(self.pid, Signal::KILL);
+        self.reap();
+    }
+
+    /// SIGTERM, and the status it ends with.
+    pub fn stop(&mut self) -> ExitStatus {
+        signal(self.pid, Signal::TERM);
+        self.reap()
+    }
+
+    /// Waits for the end of a daemon that was told to end.
+    pub fn reap(&mut self) -> ExitStatus {
+        let mut child = self.child.take().expect("a running daemon");
+        let outer = child.id().cast_signed();
+        wait_gone(outer);
+        lock_live().retain(|pid| *pid != outer);
+        child.wait().expect("our own child")
+    }
+
+    /// Fails when any process of this daemon is still there. Call it after the daemon ended.
+    pub fn assert_nothing_left(&self) {
+        if !comes_true(PATIENCE, &mut || strays().is_empty()) {
+            let left = strays();
+            end_strays();
+            panic!("processes left behind: {left:#?}\nlog:\n{}", self.log());
+        }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("---- daemon log ----\n{}---- end of log ----", self.log());
+            if let Some(mut child) = self.child.take() {
+                signal(self.pid, Signal::KILL);
+                let _ = child.kill();
+                let _ = child.wait();
+                lock_live().retain(|pid| *pid != child.id().cast_signed());
+            }
+            end_strays();
+            return;
+        }
+        if self.child.is_some() {
+            self.stop();
+        }
+        self.assert_nothing_left();
+    }
+}
+
+fn lock_live() -> std::sync::MutexGuard<'static, Vec<i32>> {
+    LIVE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Live processes this test caused that belong to no daemon still meant to live.
+fn strays() -> Vec<Process> {
+    let live = lock_live().clone();
+    let kept: Vec<i32> =
+        live.iter().flat_map(|pid| below(*pid)).map(|p| p.pid).chain(live.iter().copied()).collect();
+    below(own_pid()).into_iter().filter(|p| !p.is_zombie() && !kept.contains(&p.pid)).collect()
+}
+
+fn end_strays() {
+    for stray in strays() {
+        signal(stray.pid, Signal::KILL);
+    }
+}
+
+/// The first line of the child's stdout, which stays open; None when it ended without one.
+fn read_line(child: &mut Child) -> Option<String> {
+    let stdout = child.stdout.as_mut().expect("piped");
+    let mut line = Vec::new();
+    let mut byte = [0];
+    loop {
+        if !readable(stdout, PATIENCE) || stdout.read(&mut byte).ok()? == 0 {
+            return None;
+        }
+        match byte[0] {
+            b'\n' => return Some(String::from_utf8_lossy(&line).into_owned()),
+            other => line.push(other),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Repeatable randomness: a seed in, the same numbers out. Not for secrets.
+
+/// SplitMix64: tiny, and even enough to choose test actions.
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    pub fn seeded(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The seed in `TRL_TEST_SEED`, or one from the clock. Prints it, so a failure can be repeated.
+    pub fn from_environment() -> Self {
+        let given = std::env::var("TRL_TEST_SEED").ok().and_then(|s| s.parse().ok());
+        let now = || std::time::UNIX_EPOCH.elapsed().map_or(1, |t| t.as_nanos() as u64);
+        let seed = given.unwrap_or_else(now);
+        eprintln!("random seed {seed} (repeat with TRL_TEST_SEED={seed})");
+        Self(seed)
+    }
+
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next_u64() % end
+    }
+
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        let mut bytes: Vec<u8> = (0..len.div_ceil(8)).flat_map(|_| self.next_u64().to_le_bytes()).collect();
+        bytes.truncate(len);
+        bytes
+    }
+}

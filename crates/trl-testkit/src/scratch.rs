@@ -1,0 +1,123 @@
+//! A directory for one test: files, FIFOs as gates, and nothing left afterwards.
+//!
+//! A gate replaces a sleep: the command reads from a FIFO and goes on when the test writes to it, or the other way round.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use crate::PATIENCE;
+use crate::process::readable;
+
+#[derive(Debug)]
+pub struct Scratch(tempfile::TempDir);
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Scratch {
+    /// The name says nothing of TRL: tests look for that name where it must not be.
+    pub fn new() -> Self {
+        let dir = tempfile::Builder::new().prefix("tk-").tempdir().expect("a temporary directory");
+        Self(dir)
+    }
+
+    /// In memory where the machine has such a place, as a user's runtime directory is.
+    pub fn in_memory() -> Self {
+        let in_shm = tempfile::Builder::new().prefix("tk-").tempdir_in("/dev/shm");
+        in_shm.map_or_else(|_| Self::new(), Self)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// The path as text, for use inside commands. It needs no quoting.
+    pub fn text(&self, name: &str) -> String {
+        self.join(name).to_str().expect("a UTF-8 temporary directory").to_string()
+    }
+
+    /// A directory of mode 0700.
+    pub fn dir(&self, name: &str) -> PathBuf {
+        let path = self.join(name);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&path).expect("a directory");
+        path
+    }
+
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        fs::write(self.join(name), content).expect("a file");
+        self.text(name)
+    }
+
+    /// An executable file.
+    pub fn program(&self, name: &str, text: &str) -> String {
+        let path = self.file(name, text);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("chmod");
+        path
+    }
+
+    pub fn fifo(&self, name: &str) -> String {
+        let mode = Mode::RUSR | Mode::WUSR;
+        mknodat(CWD, self.join(name), FileType::Fifo, mode, 0).expect("a FIFO");
+        self.text(name)
+    }
+
+    /// Lets a command go on that reads from this FIFO, now or later.
+    pub fn open_gate(&self, name: &str) -> Gate {
+        // Read and write, so that opening never waits for the command.
+        let mut gate = fs::OpenOptions::new().read(true).write(true).open(self.join(name)).expect("a FIFO");
+        gate.write_all(b"go\n").expect("room for three bytes");
+        Gate { _fifo: gate }
+    }
+
+    /// The near end of a FIFO that commands write to. Take it before they run.
+    pub fn listen(&self, name: &str) -> Signals {
+        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let fifo = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(nonblocking)
+            .open(self.join(name))
+            .expect("a FIFO");
+        Signals { fifo, seen: Vec::new() }
+    }
+}
+
+/// Keeps the byte in the FIFO until the reader took it.
+#[derive(Debug)]
+pub struct Gate {
+    _fifo: fs::File,
+}
+
+/// Lines that a command writes to tell the test how far it is.
+#[derive(Debug)]
+pub struct Signals {
+    fifo: fs::File,
+    seen: Vec<u8>,
+}
+
+impl Signals {
+    /// Waits for the next line and returns it without its newline.
+    pub fn line(&mut self) -> String {
+        loop {
+            if let Some(end) = self.seen.iter().position(|b| *b == b'\n') {
+                let line: Vec<u8> = self.seen.drain(..=end).collect();
+                return String::from_utf8_lossy(&line).trim_end().to_string();
+            }
+            assert!(readable(&self.fifo, PATIENCE), "the command never signalled");
+            let mut chunk = [0; 512];
+            let n = self.fifo.read(&mut chunk).expect("a readable FIFO");
+            self.seen.extend_from_slice(&chunk[..n]);
+        }
+    }
+}

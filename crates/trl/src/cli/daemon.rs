@@ -1,0 +1,71 @@
+//! `trl ping`, `stats`, `info` and `stop`: the daemon itself.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::timeout;
+use trl_proto::Method;
+use trl_proto::system::{NoParams, Ping, ShutdownParams};
+
+use super::failure::Failure;
+use super::print::{self, Format, Output};
+use crate::client::{self, Auth, Start};
+use crate::config::{Config, units};
+
+/// Commands get their grace when the daemon stops, so it may take a while.
+const GONE_WITHIN: Duration = Duration::from_secs(30);
+
+#[derive(Debug, clap::Args)]
+pub(super) struct StopArgs {
+    /// Kill at once instead of asking the processes to end first
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+pub(super) async fn ping(config: &Config, output: Output) -> Result<u8, Failure> {
+    let (client, _pushes) = client::connect_any_version(config, Auth::IfPerson).await?;
+    let ping: Ping = client.call(Method::SystemPing, &NoParams {}).await?;
+    match output.format() {
+        Format::Json => print::json(&ping)?,
+        Format::People => {
+            let up = units::coarse(Duration::from_secs(ping.uptime_s));
+            print::line(&format!("trl {} (protocol {}), up {up}", ping.version, ping.protocol))?;
+        }
+    }
+    Ok(0)
+}
+
+pub(super) async fn stats(config: &Config, output: Output) -> Result<u8, Failure> {
+    show(config, Method::SystemStats, output).await
+}
+
+pub(super) async fn info(config: &Config, output: Output) -> Result<u8, Failure> {
+    show(config, Method::SystemInfo, output).await
+}
+
+async fn show(config: &Config, method: Method, output: Output) -> Result<u8, Failure> {
+    let (client, _pushes) = client::connect(config, Start::Never, Auth::IfPerson).await?;
+    let reply: Value = client.call(method, &NoParams {}).await?;
+    print::reply(&reply, output.format())?;
+    Ok(0)
+}
+
+/// Asks the daemon to end and waits until it has, so that the next `trl serve` finds the socket free.
+pub(super) async fn stop(config: &Config, args: &StopArgs) -> Result<u8, Failure> {
+    let (client, mut pushes) = client::connect_any_version(config, Auth::Required).await?;
+    let params = ShutdownParams { force: args.force.then_some(true) };
+    let reply: Value = client.call(Method::SystemShutdown, &params).await?;
+    let gone = timeout(GONE_WITHIN, async { while pushes.next().await.is_some() {} }).await;
+    if gone.is_err() {
+        let waited = GONE_WITHIN.as_secs();
+        return Err(Failure::Usage(format!("the daemon is still stopping after {waited} s; try --force")));
+    }
+    match (args.output.format(), reply.get("sessions").and_then(Value::as_u64)) {
+        (Format::People, Some(sessions)) => print::line(&format!("stopped; {sessions} sessions ended"))?,
+        (Format::People, None) => print::line("stopped")?,
+        (Format::Json, _) => print::json(&reply)?,
+    }
+    Ok(0)
+}

@@ -1,0 +1,215 @@
+//! `trl exec`: what runs and what has run.
+
+use std::io;
+use std::time::Duration;
+
+use serde_json::Value;
+use trl_proto::exec::{
+    CancelParams, ExecListParams, ExecutionInfo, ExecutionList, ExecutionParams, ExecutionStatus,
+    OutputParams, OutputSlice, ResultBody, ResultReply, Stream,
+};
+use trl_proto::{Encoding, ExecutionId, Method, text};
+
+use super::failure::Failure;
+use super::print::{self, Format, Output};
+use super::table::Table;
+use super::{forward, session};
+use crate::client::{self, Auth, Client, ClientError, Start};
+use crate::config::{Config, units};
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum ExecCommand {
+    /// List live and retained executions
+    Ls(LsArgs),
+    /// End a running or queued command, and wait until it is over
+    Cancel(CancelArgs),
+    /// Print the output of an execution so far, exact to the byte
+    Output(OutputArgs),
+    /// Replay a finished execution: its output to both streams, its code as ours
+    Result(ResultArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct LsArgs {
+    /// Only of this session (its id or name)
+    #[arg(short, long)]
+    session: Option<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CancelArgs {
+    /// An execution, or the session (its id or name) whose running command to cancel
+    target: String,
+    /// The first signal [default: TERM]
+    #[arg(long)]
+    signal: Option<String>,
+    /// How long until KILL, such as 500ms [default: the daemon's exec.grace_s]
+    #[arg(long, value_name = "DURATION", value_parser = units::duration)]
+    grace: Option<Duration>,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct OutputArgs {
+    /// Its id
+    execution: ExecutionId,
+    /// Which stream
+    #[arg(long, value_enum, default_value_t)]
+    stream: StreamName,
+    /// Begin at this byte
+    #[arg(long, value_name = "OFFSET", default_value_t)]
+    since: u64,
+    /// Print at most this many bytes
+    #[arg(long, value_name = "BYTES")]
+    limit: Option<u64>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// The streams as the command line calls them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum StreamName {
+    #[default]
+    Stdout,
+    Stderr,
+}
+
+impl From<StreamName> for Stream {
+    fn from(name: StreamName) -> Self {
+        match name {
+            StreamName::Stdout => Self::Stdout,
+            StreamName::Stderr => Self::Stderr,
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ResultArgs {
+    /// Its id
+    execution: ExecutionId,
+    #[command(flatten)]
+    output: Output,
+}
+
+pub(super) async fn run(config: &Config, command: ExecCommand) -> Result<u8, Failure> {
+    let (client, _pushes) = client::connect(config, Start::Never, Auth::IfPerson).await?;
+    match command {
+        ExecCommand::Ls(args) => list(&client, args).await,
+        ExecCommand::Cancel(args) => cancel(&client, args).await,
+        ExecCommand::Output(args) => output(&client, args).await,
+        ExecCommand::Result(args) => result(&client, args).await,
+    }
+}
+
+async fn list(client: &Client, args: LsArgs) -> Result<u8, Failure> {
+    let session_id = match &args.session {
+        Some(session) => Some(session::resolve(client, session).await?),
+        None => None,
+    };
+    let reply: Value = client.call(Method::ExecList, &ExecListParams { session_id }).await?;
+    if args.output.format() == Format::Json {
+        print::json(&reply)?;
+        return Ok(0);
+    }
+    let list: ExecutionList = serde_json::from_value(reply).map_err(io::Error::from)?;
+    let mut table = Table::new(&["EXECUTION", "SESSION", "STATUS", "TIME", "OUTPUT", "COMMAND"]);
+    for execution in list.executions {
+        table.row([
+            execution.execution_id.to_string(),
+            execution.session_id.to_string(),
+            status(&execution),
+            units::coarse(Duration::from_millis(execution.elapsed_ms)),
+            (execution.stdout_bytes + execution.stderr_bytes).to_string(),
+            execution.command,
+        ]);
+    }
+    print::text(&table.render())?;
+    Ok(0)
+}
+
+fn status(execution: &ExecutionInfo) -> String {
+    match (execution.status, execution.exit_code) {
+        (ExecutionStatus::Queued, _) => "queued".into(),
+        (ExecutionStatus::Running, _) => "running".into(),
+        (ExecutionStatus::Done, Some(code)) => format!("exit {code}"),
+        (ExecutionStatus::Done, None) => "done".into(),
+    }
+}
+
+async fn cancel(client: &Client, args: CancelArgs) -> Result<u8, Failure> {
+    let execution_id: Option<ExecutionId> = args.target.parse().ok();
+    let session_id = match execution_id {
+        Some(_) => None,
+        None => Some(session::resolve(client, &args.target).await?),
+    };
+    let grace_s = args.grace.map(|grace| grace.as_secs_f64());
+    let params = CancelParams { session_id, execution_id, signal: args.signal, grace_s };
+    let reply: Value = client.call(Method::ExecCancel, &params).await?;
+    if args.output.format() == Format::Json {
+        print::json(&reply)?;
+    }
+    Ok(0)
+}
+
+/// Asks for slice after slice until nothing new is there.
+async fn output(client: &Client, args: OutputArgs) -> Result<u8, Failure> {
+    let mut params = OutputParams {
+        execution_id: args.execution,
+        stream: Some(args.stream.into()),
+        since: Some(args.since),
+        limit: args.limit,
+    };
+    if args.output.format() == Format::Json {
+        print::json(&client.call::<Value>(Method::ExecOutput, &params).await?)?;
+        return Ok(0);
+    }
+    loop {
+        let since = params.since.unwrap_or_default();
+        let slice: OutputSlice = client.call(Method::ExecOutput, &params).await?;
+        if let Some(gap) = slice.gap {
+            eprint_line(&format!("trl: bytes {} to {} are gone", gap.from, gap.to));
+        }
+        let bytes = text::decode(slice.data, slice.encoding).map_err(ClientError::Refused)?;
+        forward::write(Stream::Stdout, &bytes)?;
+        params.limit = params.limit.map(|left| left.saturating_sub(bytes.len() as u64));
+        if slice.done || slice.next <= since || params.limit == Some(0) {
+            return Ok(0);
+        }
+        params.since = Some(slice.next);
+    }
+}
+
+async fn result(client: &Client, args: ResultArgs) -> Result<u8, Failure> {
+    let params = ExecutionParams { execution_id: args.execution };
+    let reply: Value = client.call(Method::ExecResult, &params).await?;
+    if args.output.format() == Format::Json {
+        print::json(&reply)?;
+        return Ok(0);
+    }
+    let reply: ResultReply = serde_json::from_value(reply).map_err(io::Error::from)?;
+    let result = match reply.body {
+        ResultBody::Done(result) => result,
+        ResultBody::NotYet { execution_id } => {
+            return Err(Failure::Usage(format!("{execution_id} has not ended yet")));
+        }
+    };
+    replay(Stream::Stdout, result.stdout, result.stdout_encoding)?;
+    replay(Stream::Stderr, result.stderr, result.stderr_encoding)?;
+    if result.outcome.omitted.is_some() {
+        eprint_line("trl: the middle of the output is not shown; `trl exec output` reads what is still kept");
+    }
+    Ok(u8::try_from(result.outcome.exit_code).unwrap_or(1))
+}
+
+fn replay(stream: Stream, data: String, encoding: Encoding) -> Result<(), Failure> {
+    let bytes = text::decode(data, encoding).map_err(ClientError::Refused)?;
+    Ok(forward::write(stream, &bytes)?)
+}
+
+/// `eprintln!` without its panic on a closed stderr.
+fn eprint_line(line: &str) {
+    let _unseen = forward::write(Stream::Stderr, format!("{line}\n").as_bytes());
+}

@@ -1,0 +1,61 @@
+//! How a command fails: one line on stderr, a hint if there is one, and an exit code.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use crate::client::ClientError;
+use crate::config::ConfigError;
+use crate::serve::ServeError;
+
+/// 128 + SIGPIPE: what a shell reports for a program whose reader went away.
+pub(super) const READER_GONE: u8 = 141;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    #[error("{0}")]
+    Client(#[from] ClientError),
+    #[error("{0}")]
+    Serve(#[from] ServeError),
+    /// The command line asks for something that cannot be.
+    #[error("{0}")]
+    Usage(String),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl Failure {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Client(error) => error.hint(),
+            Self::Serve(error) => error.hint().map(String::from),
+            Self::Config(_) | Self::Usage(_) | Self::Io(_) => None,
+        }
+    }
+
+    /// The stable code of a refusal, for people who look it up.
+    fn code(&self) -> Option<String> {
+        match self {
+            Self::Client(ClientError::Refused(error)) => {
+                let name = error.details.get("code").cloned().or(serde_json::to_value(error.code).ok())?;
+                name.as_str().map(|name| format!(" ({name})"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Says what went wrong; `code` is the exit code for trouble of this command.
+    pub(super) fn report(&self, code: u8) -> ExitCode {
+        if matches!(self, Self::Io(e) if e.kind() == io::ErrorKind::BrokenPipe) {
+            return ExitCode::from(READER_GONE);
+        }
+        let mut text = format!("trl: {self}{}\n", self.code().unwrap_or_default());
+        if let Some(hint) = self.hint() {
+            text.push_str(&format!("hint: {hint}\n"));
+        }
+        // One write, so that lines of several processes do not mix; a closed stderr must not panic.
+        let _unseen = io::stderr().write_all(text.as_bytes());
+        ExitCode::from(code)
+    }
+}

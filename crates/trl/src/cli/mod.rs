@@ -1,0 +1,196 @@
+//! The command line: what was typed, to the function that does it, to an exit code.
+//!
+//! 1. [`main`] parses the arguments ([`Cli`]) and puts the settings together.
+//! 2. `serve` and `stdio` hand over to the server; the commands that need no daemon ([`docs`], [`settings`]) print.
+//! 3. Every other command gets a small runtime and a connection, and lives in the file of its noun.
+//! 4. What goes wrong is a [`Failure`], shown as one line and a hint.
+//!
+//! Data goes to stdout, words about it to stderr.
+
+mod call;
+mod daemon;
+mod docs;
+mod events;
+mod exec;
+mod failure;
+mod flags;
+mod forward;
+mod print;
+mod quote;
+mod run;
+mod session;
+mod settings;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{Config, Flags};
+use crate::logging::{self, Sink};
+use crate::serve;
+use failure::Failure;
+use flags::{EngineFlags, GlobalFlags};
+
+/// Shells and processes for AI agents, owned by a daemon
+///
+/// TRL keeps shell sessions alive between commands, runs what it is asked to, and reports exactly what happened:
+/// the bytes of both streams, the exit code, and what became of the shell.
+#[derive(Debug, Parser)]
+#[command(name = "trl", version, max_term_width = 100, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    global: GlobalFlags,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the daemon in the foreground; it prints one line when it is ready
+    #[command(after_long_help = docs::settings_help())]
+    Serve(ServeArgs),
+    /// Run a private engine on stdin and stdout; it ends when stdin does
+    Stdio(StdioArgs),
+    /// Run a command and stream its output; exits with the command's code
+    Run(run::RunArgs),
+    /// Create, list, inspect and end sessions
+    #[command(subcommand)]
+    Session(session::SessionCommand),
+    /// List, cancel and read executions
+    #[command(subcommand)]
+    Exec(exec::ExecCommand),
+    /// Say whether the daemon is alive, and which version it is
+    Ping(print::Output),
+    /// Show the daemon's counters and sizes
+    Stats(print::Output),
+    /// Show the daemon's limits, paths and methods
+    Info(print::Output),
+    /// End the daemon and all its sessions
+    Stop(daemon::StopArgs),
+    /// Show what happens to sessions and executions, as it happens
+    Events(events::EventsArgs),
+    /// Call a method of the wire with JSON parameters
+    #[command(after_long_help = docs::methods_help())]
+    Call(call::CallArgs),
+    /// Show the settings and where each comes from
+    #[command(subcommand)]
+    Config(settings::ConfigCommand),
+    /// Print the completions of a shell
+    Completions(docs::CompletionsArgs),
+    /// Print the manual page, or write all of them
+    Man(docs::ManArgs),
+    /// Print every help text as one document
+    #[command(hide = true)]
+    HelpAll,
+}
+
+#[derive(Debug, clap::Args)]
+struct ServeArgs {
+    #[command(flatten)]
+    engine: EngineFlags,
+    /// Leave the caller's terminal and process group, and keep quiet
+    #[arg(long, hide = true)]
+    detach: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct StdioArgs {
+    #[command(flatten)]
+    engine: EngineFlags,
+}
+
+/// Runs the command line of this process.
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let trouble = match cli.command {
+        // Like env(1) and timeout(1): distinguishable from what the command itself would exit with.
+        Command::Run(_) => 125,
+        _ => 1,
+    };
+    match dispatch(cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => failure.report(trouble),
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<u8, Failure> {
+    let base = cli.global.into_flags();
+    match cli.command {
+        Command::Serve(args) => serve_daemon(args, base),
+        Command::Stdio(args) => serve_stdio(args, base),
+        Command::Run(args) => talk(&base, async |config| run::run(config, args).await),
+        Command::Session(command) => talk(&base, async |config| session::run(config, command).await),
+        Command::Exec(command) => talk(&base, async |config| exec::run(config, command).await),
+        Command::Ping(output) => talk(&base, async |config| daemon::ping(config, output).await),
+        Command::Stats(output) => talk(&base, async |config| daemon::stats(config, output).await),
+        Command::Info(output) => talk(&base, async |config| daemon::info(config, output).await),
+        Command::Stop(args) => talk(&base, async |config| daemon::stop(config, &args).await),
+        Command::Events(args) => talk(&base, async |config| events::follow(config, args).await),
+        Command::Call(args) => talk(&base, async |config| call::call(config, &args).await),
+        Command::Config(command) => settings::show(command, base),
+        Command::Completions(args) => docs::completions(&args),
+        Command::Man(args) => docs::man(&args),
+        Command::HelpAll => docs::help_all(),
+    }
+}
+
+fn serve_daemon(args: ServeArgs, base: Flags) -> Result<u8, Failure> {
+    let config = Config::load(&args.engine.over(base))?;
+    let sink = if args.detach {
+        // Fails only for the leader of a process group, which is detached enough.
+        let _session = rustix::process::setsid();
+        Sink::Nowhere
+    } else {
+        Sink::Stderr
+    };
+    logging::start(&config.log, sink);
+    serve::daemon(config)?;
+    Ok(0)
+}
+
+fn serve_stdio(args: StdioArgs, base: Flags) -> Result<u8, Failure> {
+    let config = Config::load(&args.engine.over(base))?;
+    logging::start(&config.log, Sink::Stderr);
+    serve::stdio(config)?;
+    Ok(0)
+}
+
+/// Runs a command that talks to a daemon.
+fn talk(flags: &Flags, command: impl AsyncFnOnce(&Config) -> Result<u8, Failure>) -> Result<u8, Failure> {
+    let config = Config::load(flags)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let outcome = runtime.block_on(command(&config));
+    // A blocked write to a stuck pipe must not keep a finished command alive.
+    runtime.shutdown_background();
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_global_flag_may_stand_before_or_after_the_command() {
+        for line in [["trl", "--socket", "/x/s", "ping"], ["trl", "ping", "--socket", "/x/s"]] {
+            let flags = Cli::try_parse_from(line).unwrap().global.into_flags();
+            assert_eq!(flags.named.len(), 1);
+            assert_eq!((flags.named[0].0.name, flags.named[0].1.to_str()), ("socket", Some("/x/s")));
+        }
+    }
+
+    #[test]
+    fn everything_after_the_first_word_belongs_to_the_command() {
+        let cli = Cli::try_parse_from(["trl", "run", "--queue", "ls", "--socket", "-l"]).unwrap();
+        assert!(cli.global.into_flags().named.is_empty());
+        let Command::Run(args) = cli.command else { panic!("not run") };
+        assert_eq!(args.command, ["ls", "--socket", "-l"]);
+    }
+}

@@ -1,0 +1,316 @@
+//! One connection: requests out, replies to whoever asked, pushes to a channel.
+//!
+//! 1. [`Client::call`] numbers a request, leaves a ticket under that number and hands the line to the writer task.
+//! 2. The reader task matches each reply to its ticket, and passes everything without a number on as a [`Push`].
+//! 3. When the connection ends, all open tickets are void ([`ClientError::Lost`]) and the push channel closes.
+//!
+//! Pushes are bounded: who does not take them stops the reader, and with it the replies. That is the brake a slow
+//! terminal puts on the daemon, so a command that asks for pushes reads them in a task of their own.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{mpsc, oneshot};
+use trl_proto::{Error, ErrorCode, Method};
+
+use super::error::ClientError;
+
+/// Enough that the daemon never waits for a scheduler, few enough that a slow reader holds little memory.
+const PUSHES_IN_FLIGHT: usize = 64;
+const REQUESTS_IN_FLIGHT: usize = 16;
+
+type Answer = Result<Box<RawValue>, Error>;
+
+/// A handle on one connection; clones share it.
+#[derive(Clone)]
+pub(crate) struct Client {
+    outgoing: mpsc::Sender<Vec<u8>>,
+    tickets: Arc<Tickets>,
+    next_id: Arc<AtomicU64>,
+}
+
+/// What the daemon sends without being asked, in order. Ends with the connection.
+pub(crate) struct Pushes(mpsc::Receiver<Push>);
+
+impl Pushes {
+    pub(crate) async fn next(&mut self) -> Option<Push> {
+        self.0.recv().await
+    }
+}
+
+/// One notification.
+#[derive(Debug)]
+pub(crate) struct Push {
+    pub(crate) method: String,
+    pub(crate) params: Box<RawValue>,
+}
+
+impl Push {
+    pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
+        serde_json::from_str(self.params.get())
+            .map_err(|source| ClientError::BadReply { method: self.method.clone(), source })
+    }
+}
+
+impl Client {
+    /// Starts to speak on `stream`.
+    pub(crate) fn over(stream: UnixStream) -> (Self, Pushes) {
+        let (read, write) = stream.into_split();
+        let (outgoing, lines) = mpsc::channel(REQUESTS_IN_FLIGHT);
+        let (push, pushes) = mpsc::channel(PUSHES_IN_FLIGHT);
+        let tickets = Arc::new(Tickets::new());
+        tokio::spawn(write_lines(write, lines));
+        tokio::spawn(read_lines(read, Arc::clone(&tickets), push));
+        (Self { outgoing, tickets, next_id: Arc::new(AtomicU64::new(1)) }, Pushes(pushes))
+    }
+
+    /// Asks, and waits for the answer.
+    pub(crate) async fn call<R: DeserializeOwned>(
+        &self,
+        method: Method,
+        params: &impl Serialize,
+    ) -> Result<R, ClientError> {
+        let name = method.name();
+        let params = serde_json::value::to_raw_value(params)
+            .map_err(|source| ClientError::BadParams { method: name.into(), source })?;
+        let answer = self.call_raw(name, &params).await?;
+        serde_json::from_str(answer.get())
+            .map_err(|source| ClientError::BadReply { method: name.into(), source })
+    }
+
+    /// Asks with JSON as it is; the method may be one this client does not know.
+    pub(crate) async fn call_raw(
+        &self,
+        method: &str,
+        params: &RawValue,
+    ) -> Result<Box<RawValue>, ClientError> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let request = RequestLine { jsonrpc: "2.0", id, method, params };
+        let mut line = serde_json::to_vec(&request)
+            .map_err(|source| ClientError::BadParams { method: method.into(), source })?;
+        line.push(b'\n');
+        let ticket = self.tickets.open(id)?;
+        self.outgoing.send(line).await.map_err(|_| ClientError::Lost)?;
+        match ticket.await {
+            Ok(answer) => answer.map_err(ClientError::Refused),
+            Err(_) => Err(ClientError::Lost),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RequestLine<'a> {
+    jsonrpc: &'static str,
+    id: u64,
+    method: &'a str,
+    params: &'a RawValue,
+}
+
+/// A line of the daemon: a reply, or a push when it has a method.
+#[derive(Deserialize)]
+struct Incoming {
+    #[serde(default)]
+    id: Option<u64>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(default)]
+    params: Option<Box<RawValue>>,
+    #[serde(default)]
+    result: Option<Box<RawValue>>,
+    #[serde(default)]
+    error: Option<WireError>,
+}
+
+#[derive(Deserialize)]
+struct WireError {
+    message: String,
+    #[serde(default)]
+    data: serde_json::Map<String, serde_json::Value>,
+}
+
+impl WireError {
+    fn into_error(mut self) -> Error {
+        let code = self.data.remove("code");
+        let hint = self.data.remove("hint").and_then(|hint| hint.as_str().map(String::from));
+        let known = code.as_ref().and_then(|code| ErrorCode::deserialize(code).ok());
+        let mut error = Error::new(known.unwrap_or(ErrorCode::InternalError), self.message);
+        error.hint = hint;
+        error.details = self.data;
+        if let (None, Some(code)) = (known, code) {
+            // A code of a newer daemon: keep it where it can be read.
+            error.details.insert("code".into(), code);
+        }
+        error
+    }
+}
+
+/// Who waits for which reply.
+struct Tickets(Mutex<Waiting>);
+
+enum Waiting {
+    Open(HashMap<u64, oneshot::Sender<Answer>>),
+    /// No reply can come any more.
+    Closed,
+}
+
+impl Tickets {
+    fn new() -> Self {
+        Self(Mutex::new(Waiting::Open(HashMap::new())))
+    }
+
+    /// A panic elsewhere leaves the map whole: every change to it is a single insert or remove.
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open(&self, id: u64) -> Result<oneshot::Receiver<Answer>, ClientError> {
+        match &mut *self.lock() {
+            Waiting::Closed => Err(ClientError::Lost),
+            Waiting::Open(answers) => {
+                let (answer, ticket) = oneshot::channel();
+                answers.insert(id, answer);
+                Ok(ticket)
+            }
+        }
+    }
+
+    fn answer(&self, id: u64, answer: Answer) {
+        if let Waiting::Open(answers) = &mut *self.lock()
+            && let Some(sender) = answers.remove(&id)
+        {
+            // Whoever asked may have stopped waiting.
+            let _unheard = sender.send(answer);
+        }
+    }
+
+    fn void_all(&self) {
+        *self.lock() = Waiting::Closed;
+    }
+}
+
+async fn write_lines(mut write: OwnedWriteHalf, mut lines: mpsc::Receiver<Vec<u8>>) {
+    while let Some(line) = lines.recv().await {
+        if write.write_all(&line).await.is_err() {
+            // The reader sees the same end and voids the tickets.
+            return;
+        }
+    }
+}
+
+async fn read_lines(read: OwnedReadHalf, tickets: Arc<Tickets>, push: mpsc::Sender<Push>) {
+    let mut read = BufReader::with_capacity(1 << 16, read);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match read.read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => break,
+            Ok(_) => route(&line, &tickets, &push).await,
+        }
+    }
+    tickets.void_all();
+}
+
+async fn route(line: &[u8], tickets: &Tickets, push: &mpsc::Sender<Push>) {
+    let Ok(incoming) = serde_json::from_slice::<Incoming>(line) else {
+        tracing::warn!(bytes = line.len(), "a line of the daemon is not understood");
+        return;
+    };
+    match incoming {
+        Incoming { method: Some(method), params, .. } => {
+            let params = params.unwrap_or_else(|| RawValue::NULL.to_owned());
+            // Nobody listening is fine: most commands ask for no pushes.
+            let _unheard = push.send(Push { method, params }).await;
+        }
+        Incoming { id: Some(id), error: Some(error), .. } => tickets.answer(id, Err(error.into_error())),
+        Incoming { id: Some(id), result, .. } => {
+            tickets.answer(id, Ok(result.unwrap_or_else(|| RawValue::NULL.to_owned())));
+        }
+        Incoming { .. } => tracing::warn!("a line of the daemon is neither reply nor push"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use trl_proto::system::{NoParams, Ping};
+
+    use super::*;
+
+    /// A client and the daemon's end of its connection.
+    fn pair() -> (Client, Pushes, BufReader<OwnedReadHalf>, OwnedWriteHalf) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (client, pushes) = Client::over(ours);
+        let (read, write) = theirs.into_split();
+        (client, pushes, BufReader::new(read), write)
+    }
+
+    async fn request(read: &mut BufReader<OwnedReadHalf>) -> serde_json::Value {
+        let mut line = String::new();
+        read.read_line(&mut line).await.unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    async fn send(write: &mut OwnedWriteHalf, value: serde_json::Value) {
+        write.write_all(format!("{value}\n").as_bytes()).await.unwrap();
+    }
+
+    fn ping(client: &Client) -> tokio::task::JoinHandle<Result<Ping, ClientError>> {
+        let client = client.clone();
+        tokio::spawn(async move { client.call(Method::SystemPing, &NoParams {}).await })
+    }
+
+    fn pong(id: &serde_json::Value, uptime: u64) -> serde_json::Value {
+        json!({"jsonrpc":"2.0","id":id,"result":{"uptime_s":uptime,"version":"x","protocol":1}})
+    }
+
+    #[tokio::test]
+    async fn replies_find_their_requests_in_any_order() {
+        let (client, mut pushes, mut read, mut write) = pair();
+        let first = ping(&client);
+        let one = request(&mut read).await;
+        let second = ping(&client);
+        let two = request(&mut read).await;
+        assert_eq!((one["method"].as_str(), one["jsonrpc"].as_str()), (Some("system.ping"), Some("2.0")));
+        send(&mut write, pong(&two["id"], 2)).await;
+        send(&mut write, json!({"jsonrpc":"2.0","method":"event","params":{"seq":9}})).await;
+        send(&mut write, pong(&one["id"], 1)).await;
+        assert_eq!(first.await.unwrap().unwrap().uptime_s, 1);
+        assert_eq!(second.await.unwrap().unwrap().uptime_s, 2);
+        let push = pushes.next().await.unwrap();
+        assert_eq!((push.method.as_str(), push.params.get()), ("event", r#"{"seq":9}"#));
+    }
+
+    #[tokio::test]
+    async fn refusals_keep_code_hint_and_details() {
+        let (client, _pushes, mut read, mut write) = pair();
+        let asked = ping(&client);
+        let id = request(&mut read).await["id"].clone();
+        let data = json!({"code":"SESSION_BUSY","hint":"wait","running":"e-a"});
+        send(
+            &mut write,
+            json!({"jsonrpc":"2.0","id":id,"error":{"code":-32000,"message":"busy","data":data}}),
+        )
+        .await;
+        let Err(ClientError::Refused(error)) = asked.await.unwrap() else { panic!("not refused") };
+        assert_eq!((error.code, error.hint.as_deref()), (ErrorCode::SessionBusy, Some("wait")));
+        assert_eq!(error.details["running"], "e-a");
+    }
+
+    #[tokio::test]
+    async fn the_end_of_the_connection_voids_what_is_open_and_what_comes_later() {
+        let (client, mut pushes, mut read, write) = pair();
+        let asked = ping(&client);
+        request(&mut read).await;
+        drop((read, write));
+        assert!(matches!(asked.await.unwrap(), Err(ClientError::Lost)));
+        assert!(pushes.next().await.is_none());
+        assert!(matches!(ping(&client).await.unwrap(), Err(ClientError::Lost)));
+    }
+}

@@ -1,0 +1,216 @@
+//! From settings to a connection that is ready for requests.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use tokio::net::UnixStream;
+use trl_proto::system::{AuthParams, Authenticated, NoParams, Ping};
+use trl_proto::{Method, PROTOCOL};
+
+use super::connection::{Client, Pushes};
+use super::error::ClientError;
+use super::{autostart, token};
+use crate::config::Config;
+use crate::paths::{self, DirFault};
+
+/// What to do when no daemon answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    Never,
+    IfNeeded,
+}
+
+/// When to present the operator's token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Auth {
+    /// When a person is at a terminal or a token was given on purpose; going on as an agent is fine too.
+    IfPerson,
+    /// The request is for operators only, so a missing token is the error to report.
+    Required,
+}
+
+/// Connects to the daemon of `config`, authenticated and of a matching version.
+pub(crate) async fn connect(
+    config: &Config,
+    start: Start,
+    auth: Auth,
+) -> Result<(Client, Pushes), ClientError> {
+    let stream = match open(&config.socket).await {
+        Err(ClientError::NotRunning { .. }) if start == Start::IfNeeded => autostart::start(config).await?,
+        other => other?,
+    };
+    let (client, pushes) = Client::over(stream);
+    authenticate(&client, config, auth).await?;
+    let ping: Ping = client.call(Method::SystemPing, &NoParams {}).await?;
+    if ping.protocol != PROTOCOL {
+        return Err(ClientError::Skew {
+            theirs: ping.version,
+            their_protocol: ping.protocol,
+            ours: env!("CARGO_PKG_VERSION"),
+            our_protocol: PROTOCOL,
+        });
+    }
+    Ok((client, pushes))
+}
+
+/// Connects to a running daemon of any version, for requests that every version understands.
+pub(crate) async fn connect_any_version(
+    config: &Config,
+    auth: Auth,
+) -> Result<(Client, Pushes), ClientError> {
+    let (client, pushes) = Client::over(open(&config.socket).await?);
+    authenticate(&client, config, auth).await?;
+    Ok((client, pushes))
+}
+
+/// Connects to a socket in a directory that only this user can have put it into.
+pub(super) async fn open(socket: &Path) -> Result<UnixStream, ClientError> {
+    let dir = socket.parent().unwrap_or(Path::new("/"));
+    match paths::check_private_dir(dir, paths::user_id()) {
+        Ok(()) => {}
+        Err(DirFault::Missing) => return Err(ClientError::NotRunning { socket: socket.into() }),
+        Err(fault) => return Err(ClientError::SocketDir { dir: dir.into(), fault }),
+    }
+    UnixStream::connect(socket).await.map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+            ClientError::NotRunning { socket: socket.into() }
+        }
+        io::ErrorKind::PermissionDenied => ClientError::Denied { socket: socket.into() },
+        _ => ClientError::Connect { socket: socket.into(), source },
+    })
+}
+
+/// Presents the token. Where it is a courtesy, a failure is a warning: the command may well work without.
+async fn authenticate(client: &Client, config: &Config, auth: Auth) -> Result<(), ClientError> {
+    let courtesy = config.operator_token.is_some() || token::person_present();
+    match (auth, courtesy) {
+        (Auth::IfPerson, false) => Ok(()),
+        (Auth::IfPerson, true) => match present_token(client, config).await {
+            Ok(_) => Ok(()),
+            Err(e @ (ClientError::Refused(_) | ClientError::Token(_))) => {
+                let _unseen = writeln!(io::stderr(), "trl: going on without the operator token: {e}");
+                Ok(())
+            }
+            Err(e) => Err(e),
+        },
+        (Auth::Required, _) => match present_token(client, config).await? {
+            Presented::Token => Ok(()),
+            Presented::Nothing => {
+                let file = config.operator_token_file.display();
+                Err(ClientError::Token(format!("there is none in {file}")))
+            }
+        },
+    }
+}
+
+/// What `present_token` found to present.
+enum Presented {
+    Token,
+    Nothing,
+}
+
+async fn present_token(client: &Client, config: &Config) -> Result<Presented, ClientError> {
+    let Some(secret) = token::find(config)? else { return Ok(Presented::Nothing) };
+    let params = AuthParams { token: secret.expose().into() };
+    let _role: Authenticated = client.call(Method::SystemAuth, &params).await?;
+    Ok(Presented::Token)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    use tokio::net::UnixListener;
+
+    use super::*;
+    use crate::config::Secret;
+
+    /// Settings whose socket is in a fresh private directory.
+    fn world() -> (tempfile::TempDir, Config) {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
+        let mut config = Config::for_documents();
+        config.socket = dir.path().join("trl.sock");
+        config.operator_token_file = dir.path().join("operator.token");
+        (dir, config)
+    }
+
+    /// A daemon of that protocol that knows ping, accepts the token `good`, and reports what it was asked.
+    fn daemon(config: &Config, protocol: u32) -> tokio::task::JoinHandle<Vec<String>> {
+        let listener = UnixListener::bind(&config.socket).unwrap();
+        tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let (read, mut write) = stream.into_split();
+            let mut lines = BufReader::new(read).lines();
+            let mut asked = Vec::new();
+            while let Some(line) = lines.next_line().await.unwrap() {
+                let request: serde_json::Value = serde_json::from_str(&line).unwrap();
+                let outcome = match (request["method"].as_str().unwrap(), request["params"]["token"].as_str())
+                {
+                    ("system.auth", Some("good")) => serde_json::json!({"result": {"role": "operator"}}),
+                    ("system.auth", _) => serde_json::json!({"error": {"code": 1, "message": "wrong token"}}),
+                    _ => {
+                        serde_json::json!({"result": {"uptime_s": 1, "version": "7.0", "protocol": protocol}})
+                    }
+                };
+                asked.push(request["method"].as_str().unwrap().to_string());
+                let mut reply = outcome;
+                reply["id"] = request["id"].clone();
+                write.write_all(format!("{reply}\n").as_bytes()).await.unwrap();
+            }
+            asked
+        })
+    }
+
+    #[tokio::test]
+    async fn a_missing_or_dead_socket_means_no_daemon() {
+        let (_dir, config) = world();
+        assert!(matches!(open(&config.socket).await, Err(ClientError::NotRunning { .. })));
+        drop(std::os::unix::net::UnixListener::bind(&config.socket).unwrap());
+        assert!(matches!(open(&config.socket).await, Err(ClientError::NotRunning { .. })));
+        let nowhere = config.socket.with_file_name("none").join("trl.sock");
+        assert!(matches!(open(&nowhere).await, Err(ClientError::NotRunning { .. })));
+    }
+
+    #[tokio::test]
+    async fn a_socket_in_an_open_directory_is_not_used() {
+        let (dir, config) = world();
+        let _listener = UnixListener::bind(&config.socket).unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o770)).unwrap();
+        assert!(matches!(open(&config.socket).await, Err(ClientError::SocketDir { .. })));
+    }
+
+    #[tokio::test]
+    async fn the_token_is_the_first_thing_said() {
+        let (_dir, mut config) = world();
+        config.operator_token = Secret::new("good".into());
+        let daemon = daemon(&config, PROTOCOL);
+        drop(connect(&config, Start::Never, Auth::Required).await.unwrap());
+        assert_eq!(daemon.await.unwrap(), ["system.auth", "system.ping"]);
+    }
+
+    #[tokio::test]
+    async fn a_refused_token_matters_only_where_one_is_needed() {
+        for (auth, works) in [(Auth::IfPerson, true), (Auth::Required, false)] {
+            let (_dir, mut config) = world();
+            config.operator_token = Secret::new("bad".into());
+            let _daemon = daemon(&config, PROTOCOL);
+            assert_eq!(connect(&config, Start::Never, auth).await.is_ok(), works, "{auth:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn another_protocol_is_refused_but_can_still_be_stopped() {
+        let (_dir, mut config) = world();
+        config.operator_token = Secret::new("good".into());
+        let first = daemon(&config, PROTOCOL + 1);
+        let error = connect(&config, Start::Never, Auth::IfPerson).await.err().unwrap();
+        assert!(matches!(&error, ClientError::Skew { theirs, .. } if theirs == "7.0"), "{error}");
+        first.await.unwrap();
+        fs::remove_file(&config.socket).unwrap();
+        let _second = daemon(&config, PROTOCOL + 1);
+        assert!(connect_any_version(&config, Auth::Required).await.is_ok());
+    }
+}

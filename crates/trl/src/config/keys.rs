@@ -1,0 +1,237 @@
+//! The one table of settings: name, variable, flag, range, default and what it is for.
+//!
+//! The file reader, the environment layer, the flags of `trl serve`, `trl config show` and the generated
+//! documents all walk this table; a setting that is not here does not exist.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use serde_json::Value;
+
+use super::field::{self, Field, Raw};
+use super::origin::{ConfigError, Origin};
+use super::{Config, units};
+
+/// The command line name of a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flag {
+    /// Only by `--set KEY=VALUE`.
+    None,
+    /// Of every command, because every command has to find the daemon.
+    Global(&'static str),
+    /// Of the commands that start an engine.
+    Engine(&'static str),
+}
+
+/// One setting.
+pub(crate) struct Key {
+    /// `section.name`, or `name` for the few at the top of the file.
+    pub(crate) name: &'static str,
+    pub(crate) env: Option<&'static str>,
+    pub(crate) flag: Flag,
+    pub(crate) about: &'static str,
+    /// For defaults that depend on the user or the machine.
+    default_words: Option<&'static str>,
+    range: RangeInclusive<u64>,
+    set: fn(&mut Config, &Raw<'_>, &RangeInclusive<u64>) -> Result<(), String>,
+    get: fn(&Config) -> Value,
+}
+
+/// `key!("sessions.max", settings.max_sessions, "what it is for")`.
+macro_rules! key {
+    ($name:literal, $($place:ident).+, $about:literal) => {
+        Key {
+            name: $name,
+            env: None,
+            flag: Flag::None,
+            about: $about,
+            default_words: None,
+            range: 0..=u64::MAX,
+            set: |config, raw, range| field::assign(&mut config.$($place).+, raw, range),
+            get: |config| config.$($place).+.show(),
+        }
+    };
+}
+
+const YEARS_S: u64 = 10 * 365 * 24 * 3600;
+const GIB: u64 = 1 << 30;
+const TIB: u64 = 1 << 40;
+
+pub(crate) static KEYS: &[Key] = &[
+    key!("socket", socket, "The Unix socket, in a directory that only you can enter")
+        .env("TRL_SOCKET_PATH")
+        .flag(Flag::Global("socket"))
+        .default_words("$XDG_RUNTIME_DIR/trl/trl.sock or /tmp/trl-UID/trl.sock"),
+    key!("data_dir", data_dir, "Where what outlives the daemon is kept")
+        .env("TRL_DATA_DIR")
+        .flag(Flag::Engine("data-dir"))
+        .default_words("$XDG_DATA_HOME/trl"),
+    key!("runtime_dir", settings.runtime_dir, "Where session directories are made; best in memory")
+        .flag(Flag::Engine("runtime-dir"))
+        .default_words("chosen by the engine"),
+    key!("pass_env", settings.pass_env, "Variables every session takes from the daemon's environment"),
+    key!("sessions.max", settings.max_sessions, "Sessions that may exist at once")
+        .env("TRL_MAX_SESSIONS")
+        .flag(Flag::Engine("max-sessions"))
+        .range(1..=1_000_000),
+    key!(
+        "sessions.max_commands",
+        settings.max_commands_per_session,
+        "Commands one session may run in its life; 0 is no limit"
+    ),
+    key!("sessions.max_queue", settings.max_queue, "Commands that may wait in one session's queue")
+        .range(0..=1_000_000),
+    key!("sessions.idle_ttl_s", settings.idle_ttl, "A session idle for this long is closed; 0 is never")
+        .range(0..=YEARS_S),
+    key!(
+        "sessions.absolute_ttl_s",
+        settings.absolute_ttl,
+        "A session this old is closed whatever it does; 0 is never"
+    )
+    .range(0..=YEARS_S),
+    key!(
+        "sessions.terminated_ttl_s",
+        settings.terminated_ttl,
+        "How long the info of a terminated session is kept"
+    )
+    .range(0..=YEARS_S),
+    key!("exec.timeout_s", settings.command_timeout, "Default timeout of a command; 0 is none")
+        .flag(Flag::Engine("timeout"))
+        .range(0..=YEARS_S),
+    key!("exec.grace_s", settings.grace, "Between the first signal to a command and KILL").range(0..=3600),
+    key!(
+        "output.stream_bytes",
+        settings.output_bytes,
+        "Output kept in memory per stream, half from its head and half from its tail"
+    )
+    .range(1024..=GIB),
+    key!(
+        "output.total_bytes",
+        settings.output_total_bytes,
+        "Output kept in memory by all executions together"
+    )
+    .range(1024..=TIB),
+    key!("output.results", settings.results, "Finished executions whose results stay readable")
+        .range(0..=10_000_000),
+    key!("output.results_bytes", settings.results_bytes, "Output kept by finished executions").range(0..=TIB),
+    key!("output.spill_dir", settings.spill_dir, "Where output that falls out of memory goes")
+        .default_words("none: it is dropped and counted"),
+    key!("output.spill_bytes", settings.spill_bytes, "Bytes one stream may spill").range(0..=TIB),
+    key!("wire.max_line_bytes", wire.max_line_bytes, "The longest request line").range(1024..=GIB),
+    key!("wire.max_connections", wire.max_connections, "Connections that may be open at once")
+        .range(1..=1_000_000),
+    key!(
+        "wire.client_buffer_bytes",
+        wire.client_buffer_bytes,
+        "Outgoing bytes a slow client may pile up before it is cut off"
+    )
+    .range(65_536..=TIB),
+    key!(
+        "agent.max_sessions",
+        agent_max_sessions,
+        "Sessions the socket's default agent may have; 0 is as many as the daemon"
+    )
+    .range(0..=1_000_000),
+    key!("log.level", log.level, "Level (error, warn, info, debug, trace) or filter of the log on stderr")
+        .env("TRL_LOG")
+        .flag(Flag::Engine("log-level")),
+    key!("log.format", log.format, "text or json").env("TRL_LOG_FORMAT").flag(Flag::Engine("log-format")),
+    key!(
+        "machine.min_free_memory_bytes",
+        settings.min_free_memory_bytes,
+        "No new session while the machine has less free memory than this"
+    )
+    .range(0..=TIB),
+];
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Key {
+    const fn env(mut self, name: &'static str) -> Self {
+        self.env = Some(name);
+        self
+    }
+
+    const fn flag(mut self, flag: Flag) -> Self {
+        self.flag = flag;
+        self
+    }
+
+    const fn default_words(mut self, words: &'static str) -> Self {
+        self.default_words = Some(words);
+        self
+    }
+
+    const fn range(mut self, range: RangeInclusive<u64>) -> Self {
+        self.range = range;
+        self
+    }
+
+    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// `sessions` of `sessions.max`; empty at the top of the file.
+    pub(crate) fn section(&self) -> &'static str {
+        self.name.split_once('.').map_or("", |(section, _)| section)
+    }
+
+    /// The value of this setting in `config`.
+    pub(crate) fn value(&self, config: &Config) -> Value {
+        (self.get)(config)
+    }
+
+    /// Reads `raw` into `config` and remembers where it came from.
+    pub(super) fn apply(
+        &self,
+        config: &mut Config,
+        raw: &Raw<'_>,
+        origin: Origin,
+    ) -> Result<(), ConfigError> {
+        match (self.set)(config, raw, &self.range) {
+            Ok(()) => {
+                config.origins.insert(self.name, origin);
+                Ok(())
+            }
+            Err(reason) => Err(ConfigError::BadValue { origin, key: self.name.into(), reason }),
+        }
+    }
+
+    /// What the value is when nobody sets it, in words that are the same on every machine.
+    pub(crate) fn default_text(&self, defaults: &Config) -> String {
+        if let Some(words) = self.default_words {
+            return words.into();
+        }
+        match self.value(defaults) {
+            Value::String(text) => text,
+            Value::Array(items) if items.is_empty() => "none".into(),
+            Value::Number(n) if self.name.ends_with("_bytes") => {
+                n.as_u64().map_or(n.to_string(), units::size)
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_variables_and_flags_are_unique() {
+        let mut seen = HashSet::new();
+        for key in KEYS {
+            assert!(seen.insert(key.name), "{}", key.name);
+            assert!(key.env.is_none_or(|env| seen.insert(env)), "{}", key.name);
+            if let Flag::Global(flag) | Flag::Engine(flag) = key.flag {
+                assert!(seen.insert(flag) || flag == key.name, "{}", key.name);
+            }
+        }
+    }
+}

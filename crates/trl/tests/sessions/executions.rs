@@ -1,0 +1,163 @@
+//! Executions by their id: signals, results, lists, keys against running twice, throw-away sessions.
+
+use trl_testkit::{Run, Shell, eventually, json, procs_matching, sleeper};
+
+use crate::{builder, daemon};
+
+#[test]
+fn a_signal_reaches_what_the_command_started() {
+    let daemon = daemon();
+    let mut session = daemon.session(Shell::Dash);
+    let handler = "trap 'echo got; exit 5' USR1; echo up; while :; do sleep 0.05; done";
+    let mut run = session.stream(&format!("trap : USR1; sh -c \"{handler}\"; echo after $?"), json!({}));
+    run.wait_stdout("up\n");
+    for bad in ["NOSUCH", "", "9999"] {
+        let params = json!({"execution_id": run.execution_id, "signal": bad});
+        daemon.client().refused("INVALID_PARAMS", "exec.signal", params);
+    }
+    let told = run.signal("USR1");
+    assert!(told["processes"].as_u64().is_some_and(|n| n >= 1), "{told}");
+    run.wait_stdout("got\n");
+    let run = run.finish();
+    assert!(run.out().contains("after "), "{:?}", run.out());
+}
+
+#[test]
+fn signals_have_several_names() {
+    let daemon = daemon();
+    let mut session = daemon.session(Shell::Dash);
+    for name in ["KILL", "SIGKILL", "9"] {
+        let mut run = session.stream("echo up; sh -c 'sleep 1000'", json!({}));
+        run.wait_stdout("up\n");
+        run.signal(name);
+        assert_ne!(run.finish().code, 0, "{name}");
+    }
+    assert_eq!(session.run("echo fine").out(), "fine\n");
+}
+
+#[test]
+fn a_result_can_be_fetched_while_it_is_kept() {
+    let daemon = builder().set("output", "results", 3).start();
+    let mut session = daemon.session(Shell::Dash);
+    let first = session.run("echo first; exit 3");
+    let again = Run::of(session.client().ok("exec.result", json!({"execution_id": first.execution_id})));
+    assert_eq!((again.stdout, again.code), (first.stdout, 3));
+    assert_eq!(again.shell_state, "rolled_back");
+    for _ in 0..5 {
+        session.run("true");
+    }
+    let params = json!({"execution_id": first.execution_id});
+    session.client().refused("EXECUTION_NOT_FOUND", "exec.result", params.clone());
+    session.client().refused("EXECUTION_NOT_FOUND", "exec.output", params);
+}
+
+#[test]
+fn a_running_command_has_a_status_and_output_so_far() {
+    let daemon = daemon();
+    let mut session = daemon.session(Shell::Dash);
+    let mut run = session.stream("echo up; sleep 1000", json!({}));
+    run.wait_stdout("up\n");
+    let mut other = daemon.client();
+    let result = other.ok("exec.result", json!({"execution_id": run.execution_id}));
+    assert_eq!((&result["status"], &result["execution_id"]), (&json!("running"), &json!(run.execution_id)));
+    let output = other.ok("exec.output", json!({"execution_id": run.execution_id}));
+    assert_eq!((&output["data"], &output["done"]), (&json!("up\n"), &json!(false)));
+    run.cancel();
+    let run = run.finish();
+    let result = other.ok("exec.result", json!({"execution_id": run.execution_id}));
+    assert_eq!((&result["status"], &result["cancelled"]), (&json!("done"), &json!(true)));
+}
+
+#[test]
+fn lists_show_what_ran_where() {
+    let daemon = daemon();
+    let (mut a, mut b) = (daemon.session(Shell::Dash), daemon.session(Shell::Dash));
+    a.run("echo one; exit 4");
+    b.run("echo two");
+    let id = a.id.clone();
+    let list = a.client().ok("exec.list", json!({"session_id": id}));
+    let only = &list["executions"][0];
+    assert_eq!(list["executions"].as_array().map(Vec::len), Some(1));
+    assert_eq!((&only["command"], &only["status"]), (&json!("echo one; exit 4"), &json!("done")));
+    assert_eq!((&only["exit_code"], &only["stdout_bytes"]), (&json!(4), &json!(4)));
+    let all = b.client().ok("exec.list", json!({}));
+    assert_eq!(all["executions"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn the_same_key_never_runs_twice() {
+    let daemon = daemon();
+    let mark = daemon.dir().text("mark");
+    let mut session = daemon.session(Shell::Dash);
+    let command = format!("echo x >>{mark}; sleep 0.1; cat {mark}");
+    let key = json!({"idempotency_key": "k-1", "queue": true});
+    let requests: Vec<u64> = (0..4).map(|_| session.start(&command, key.clone())).collect();
+    let runs: Vec<Run> = requests.into_iter().map(|id| session.finish(id).expect("a result")).collect();
+    for run in &runs {
+        assert_eq!((run.out(), &run.execution_id), ("x\n".to_string(), &runs[0].execution_id));
+    }
+    let later = session.run_with(&command, key);
+    assert_eq!(later.execution_id, runs[0].execution_id);
+    let other = session.run_with(&command, json!({"idempotency_key": "k-2"}));
+    assert_eq!(other.out(), "x\nx\n");
+}
+
+#[test]
+fn without_a_session_a_throw_away_one_is_used() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    let sleeper = sleeper();
+    let params = json!({"command": format!("echo hi; {sleeper} & exit 3")});
+    let run = Run::of(client.ok("exec.run", params));
+    assert_eq!((run.out(), run.code), ("hi\n".to_string(), 3));
+    eventually("its processes are gone", || procs_matching(&sleeper).is_empty());
+    eventually("the session is gone", || client.ok("system.stats", json!({}))["active_sessions"] == 0);
+    let params = json!({"command": "pwd; echo [$x]", "env": {"x": "1"}, "working_dir": "/usr"});
+    let again = Run::of(client.ok("exec.run", params));
+    assert_eq!(again.out(), "/usr\n[1]\n");
+}
+
+#[test]
+fn the_session_default_timeout_applies() {
+    let daemon = daemon();
+    let session = daemon.session_with(Shell::Dash, json!({"timeout_s": 0.5}));
+    let mut client = daemon.client();
+    let params = json!({"session_id": session.id, "command": "sleep 1000"});
+    assert!(Run::of(client.ok("exec.run", params)).timed_out);
+}
+
+#[test]
+fn the_daemons_default_timeout_applies() {
+    let daemon = builder().set("exec", "timeout_s", 0.5).start();
+    let session = daemon.session(Shell::Dash);
+    let mut client = daemon.client();
+    let run = Run::of(client.ok("exec.run", json!({"session_id": session.id, "command": "sleep 1000"})));
+    assert!(run.timed_out);
+    let params = json!({"session_id": session.id, "command": "sleep 1", "timeout_s": 0});
+    assert!(!Run::of(client.ok("exec.run", params)).timed_out, "0 is none");
+}
+
+#[test]
+fn cancelling_nothing_is_no_success() {
+    let daemon = daemon();
+    let mut session = daemon.session(Shell::Dash);
+    let done = session.run("true");
+    let client = session.client();
+    let late = client.call("exec.cancel", json!({"execution_id": done.execution_id}));
+    assert!(late.map_or(true, |reply| reply["cancelled"] == false));
+    client.refused("EXECUTION_NOT_FOUND", "exec.cancel", json!({"execution_id": "e-zzzzzzzzzz"}));
+    client.refused("INVALID_PARAMS", "exec.cancel", json!({}));
+}
+
+#[test]
+fn a_cancel_can_name_its_signal() {
+    let daemon = daemon();
+    let mut session = daemon.session(Shell::Dash);
+    let mut run =
+        session.stream("trap 'echo int; exit 6' INT; echo up; while :; do sleep 0.05; done", json!({}));
+    run.wait_stdout("up\n");
+    let params = json!({"execution_id": run.execution_id, "signal": "INT", "grace_s": 20});
+    daemon.client().ok("exec.cancel", params);
+    let run = run.finish();
+    assert!(run.cancelled && run.out().contains("int\n") && run.code == 6, "{} {:?}", run.json, run.out());
+}

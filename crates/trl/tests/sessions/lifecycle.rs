@@ -1,0 +1,180 @@
+//! From creation to the end: names, lists, close and open again, limits of life.
+
+use trl_testkit::{Builder, Session, Shell, Value, descendants, json, procs_matching, sleeper, wait_gone};
+
+use crate::{builder, daemon};
+
+fn ids(list: &Value) -> Vec<&str> {
+    list["sessions"].as_array().expect("a list").iter().filter_map(|s| s["session_id"].as_str()).collect()
+}
+
+#[test]
+fn lists_can_be_narrowed() {
+    let daemon = daemon();
+    let mut a =
+        daemon.session_with(Shell::Dash, json!({"name": "first", "labels": {"team": "red", "tier": "1"}}));
+    let b = daemon.session_with(Shell::Dash, json!({"name": "second", "labels": {"team": "blue"}}));
+    a.run("true");
+    let mut client = daemon.client();
+    let mut list = |params: Value| client.ok("session.list", params);
+    assert_eq!(ids(&list(json!({}))).len(), 2);
+    assert_eq!(ids(&list(json!({"label": "team=red"}))), [a.id.as_str()]);
+    assert_eq!(ids(&list(json!({"label": "team"}))).len(), 2);
+    assert_eq!(ids(&list(json!({"label": "tier"}))), [a.id.as_str()]);
+    assert!(ids(&list(json!({"label": "team=green"}))).is_empty());
+    assert_eq!(ids(&list(json!({"state": "ready"}))), [b.id.as_str()]);
+    assert_eq!(ids(&list(json!({"state": "idle"}))).len(), 2, "idle includes ready");
+    assert!(ids(&list(json!({"state": "running"}))).is_empty());
+    assert_eq!(list(json!({"label": "tier"}))["sessions"][0]["name"], "first");
+}
+
+#[test]
+fn info_tells_what_a_session_is() {
+    let daemon = daemon();
+    let params = json!({"name": "n", "labels": {"k": "v"}, "timeout_s": 77, "on_exit": "terminate"});
+    let mut session = daemon.session_with(Shell::Dash, params);
+    session.run("cd /usr");
+    session.run("true");
+    let info = session.info();
+    assert_eq!(info["name"], "n");
+    assert_eq!(info["labels"], json!({"k": "v"}));
+    assert_eq!((&info["timeout_s"], &info["on_exit"]), (&json!(77), &json!("terminate")));
+    assert_eq!((&info["state"], &info["command_count"]), (&json!("idle"), &json!(2)));
+    assert_eq!(info["working_dir"], "/usr");
+    assert!(info["pid"].as_i64().is_some_and(|pid| pid > 1));
+    assert!(info.get("running").is_none_or(Value::is_null));
+}
+
+#[test]
+fn info_names_the_running_command() {
+    let daemon = daemon();
+    let mut session = daemon.session(Shell::Dash);
+    let id = session.id.clone();
+    let mut run = session.stream("echo up; sleep 1000", json!({}));
+    run.wait_stdout("up\n");
+    let info = daemon.client().ok("session.info", json!({"session_id": id}));
+    assert_eq!(info["state"], "running");
+    assert_eq!(info["running"]["execution_id"], run.execution_id);
+    assert_eq!(info["running"]["command"], "echo up; sleep 1000");
+    run.cancel();
+    run.finish();
+}
+
+#[test]
+fn a_destroyed_session_is_remembered() {
+    let daemon = daemon();
+    let mut session = daemon.session(Shell::Dash);
+    let pid = session.pid();
+    session.run("true");
+    session.destroy();
+    wait_gone(pid);
+    let info = session.info();
+    assert_eq!((&info["state"], &info["command_count"]), (&json!("terminated"), &json!(1)));
+    assert!(info.get("pid").is_none_or(Value::is_null), "{info}");
+    let id = session.id.clone();
+    let client = session.client();
+    client.refused("SESSION_TERMINATED", "exec.run", json!({"session_id": id, "command": "true"}));
+    client.refused("SESSION_TERMINATED", "session.get", json!({"session_id": id}));
+    client.refused("SESSION_NOT_FOUND", "session.info", json!({"session_id": "s-zzzzzzzz"}));
+}
+
+#[test]
+fn a_terminated_session_is_forgotten_in_time() {
+    let daemon = builder().set("sessions", "terminated_ttl_s", 0.2).start();
+    let mut session = daemon.session(Shell::Dash);
+    let id = session.id.clone();
+    session.destroy();
+    trl_testkit::eventually("the record is gone", || {
+        let answer = session.client().call("session.info", json!({"session_id": id}));
+        answer.is_err_and(|e| e.code == "SESSION_NOT_FOUND")
+    });
+}
+
+#[test]
+fn a_closed_session_can_be_opened_again() {
+    let daemon = daemon();
+    let mut session = daemon.session_with(Shell::Bash, json!({"env": {"GIVEN": "yes"}}));
+    session.run("cd /usr; sleep 1000 &");
+    let id = session.id.clone();
+    let below = descendants(session.pid());
+    let closed = session.client().ok("session.close", json!({"session_id": id}));
+    assert_eq!(closed["state"], "closed");
+    below.into_iter().for_each(wait_gone);
+    let refused = session.try_run("echo no", json!({})).expect_err("it is closed");
+    assert_eq!(refused.code, "SESSION_CLOSED");
+    assert_eq!(session.state(), "closed");
+    let opened = session.client().ok("session.get", json!({"session_id": id}));
+    assert_eq!((&opened["state"], &opened["session_id"]), (&json!("ready"), &json!(id)));
+    assert_eq!(session.run("echo $GIVEN").out(), "yes\n");
+    assert_eq!(session.state(), "idle");
+}
+
+#[test]
+fn an_idle_session_is_closed_in_time() {
+    let daemon = builder().set("sessions", "idle_ttl_s", 0.4).start();
+    let mut watcher = daemon.client();
+    watcher.ok("events.subscribe", json!({"kinds": ["session.ended"]}));
+    let mut session = daemon.session(Shell::Dash);
+    let id = session.id.clone();
+    // A command that takes longer than that is no idleness.
+    assert_eq!(session.run("sleep 1; echo done").out(), "done\n");
+    let ended = watcher.event("session.ended");
+    assert_eq!((&ended["session_id"], &ended["state"]), (&json!(id), &json!("closed")));
+    assert_eq!(session.state(), "closed");
+}
+
+#[test]
+fn an_old_session_is_closed_whatever_it_does() {
+    let daemon = builder().set("sessions", "absolute_ttl_s", 1).start();
+    let mut watcher = daemon.client();
+    watcher.ok("events.subscribe", json!({"kinds": ["session.ended"]}));
+    let session = daemon.session(Shell::Dash);
+    let ended = watcher.event("session.ended");
+    assert_eq!(ended["session_id"], session.id);
+}
+
+#[test]
+fn a_session_runs_no_more_commands_than_allowed() {
+    let daemon = builder().set("sessions", "max_commands", 3).start();
+    let mut session = daemon.session(Shell::Dash);
+    for _ in 0..3 {
+        assert_eq!(session.run("true").code, 0);
+    }
+    let refused = session.try_run("true", json!({})).expect_err("one too many");
+    assert_eq!(refused.code, "SESSION_LIMIT_EXCEEDED");
+    assert_eq!(session.state(), "idle");
+}
+
+fn destroyed_while_running(builder: Builder, force: bool) {
+    let daemon = builder.start();
+    let mut session = daemon.session(Shell::Bash);
+    let id = session.id.clone();
+    let sleeper = sleeper();
+    let mut run = session.stream(&format!("{sleeper} & echo up; {sleeper}"), json!({}));
+    run.wait_stdout("up\n");
+    let gone = daemon.client().ok("session.destroy", json!({"session_id": id, "force": force}));
+    assert_eq!(gone["state"], "terminated");
+    assert!(procs_matching(&sleeper).is_empty());
+    assert_ne!(run.finish().code, 0);
+}
+
+#[test]
+fn destroy_kills_the_running_command() {
+    destroyed_while_running(builder(), false);
+    // Without waiting for the grace: this one would outlast the patience of every client.
+    destroyed_while_running(builder().set("exec", "grace_s", 3000), true);
+}
+
+#[test]
+fn a_waiting_client_learns_that_its_session_was_destroyed() {
+    let daemon = daemon();
+    let mut session = daemon.session(Shell::Dash);
+    let id = session.id.clone();
+    let request = session.start("sleep 1000", json!({}));
+    Session::running(&mut session);
+    daemon.client().ok("session.destroy", json!({"session_id": id}));
+    match session.finish(request) {
+        Ok(run) => assert_ne!(run.code, 0),
+        Err(refused) => assert_eq!(refused.code, "SESSION_TERMINATED"),
+    }
+}

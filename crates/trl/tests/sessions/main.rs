@@ -1,0 +1,21 @@
+//! Sessions and executions as a client sees them: creation, environment, life and end, queue, output.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
+
+mod create;
+mod direct;
+mod disconnect;
+mod environment;
+mod executions;
+mod lifecycle;
+mod output;
+mod queue;
+
+use trl_testkit::{Builder, Daemon};
+
+fn builder() -> Builder {
+    Builder::new(env!("CARGO_BIN_EXE_trl")).set("exec", "grace_s", 0.6)
+}
+
+fn daemon() -> Daemon {
+    builder().start()
+}

@@ -1,0 +1,20 @@
+//! The socket: envelopes, refusals, slow and vanishing clients, who may do what, streams and events.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
+
+mod access;
+mod envelope;
+mod events;
+mod inside;
+mod pressure;
+mod socket;
+mod stream;
+
+use trl_testkit::{Builder, Daemon};
+
+fn builder() -> Builder {
+    Builder::new(env!("CARGO_BIN_EXE_trl")).set("exec", "grace_s", 0.6)
+}
+
+fn daemon() -> Daemon {
+    builder().start()
+}

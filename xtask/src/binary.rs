@@ -1,0 +1,66 @@
+//! The one program, linked statically, so that it can be copied to any machine or into any container.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{place, steps};
+
+/// Builds it, makes sure that it needs nothing, and says where it is.
+pub(crate) fn build() -> Result<PathBuf> {
+    let host = place::host()?;
+    let mut command = place::cargo(["build", "--release", "--package", "trl", "--target"]);
+    command.arg(&host).env(place::target_variable(&host, "RUSTFLAGS"), "-C target-feature=+crt-static");
+    steps::must(&mut command)?;
+    let path = place::target_dir()?.join(host).join("release/trl");
+    let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
+    ensure!(is_static(&bytes)?, "{} is not static: it asks for an interpreter", path.display());
+    println!("{} ({:.1} MB, static)", path.display(), bytes.len() as f64 / 1e6);
+    Ok(path)
+}
+
+/// A dynamically linked ELF file names the loader it needs in a `PT_INTERP` segment; a static one has none.
+fn is_static(elf: &[u8]) -> Result<bool> {
+    const PT_INTERP: u64 = 3;
+    // Offsets in the 64-bit, little-endian header.
+    ensure!(elf.get(..6) == Some(b"\x7fELF\x02\x01"), "not a 64-bit little-endian ELF file");
+    let (table, size, count) = (number(elf, 32, 8)?, number(elf, 54, 2)?, number(elf, 56, 2)?);
+    for entry in 0..count {
+        if number(elf, table + entry * size, 4)? == PT_INTERP {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn number(bytes: &[u8], at: u64, length: usize) -> Result<u64> {
+    let at = usize::try_from(at)?;
+    let field = bytes.get(at..at + length).context("the ELF file is cut off")?;
+    Ok(field.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn elf(segment: u8) -> Vec<u8> {
+        let mut file = vec![0u8; 64 + 56];
+        file[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        (file[32], file[54], file[56], file[64]) = (64, 56, 1, segment);
+        file
+    }
+
+    #[test]
+    fn an_interpreter_is_seen() {
+        assert!(is_static(&elf(1)).unwrap());
+        assert!(!is_static(&elf(3)).unwrap());
+        assert!(is_static(b"#!/bin/sh").is_err());
+        assert!(is_static(&elf(1)[..70]).is_ok() && is_static(&elf(1)[..65]).is_err());
+    }
+
+    #[test]
+    fn this_test_is_dynamic() {
+        let me = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        assert!(!is_static(&me).unwrap());
+    }
+}

@@ -1,0 +1,94 @@
+//! The list of everything that must hold.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use anyhow::Result;
+
+use crate::steps::{Counts, Outcome, Steps, must};
+use crate::{fuzz, needs, other_user, place};
+
+pub(crate) fn run() -> Result<ExitCode> {
+    let mut steps = Steps::default();
+    steps.step("needs", || Outcome::of(needs::meet()));
+    steps.step("format", || Outcome::of(format()));
+    steps.step("lints", || Outcome::of(lints()));
+    steps.step("licences and sources", deny);
+    steps.step("tests", || nextest(place::root(), |_| {}));
+    steps.step("documentation", || Outcome::of(documentation()));
+    steps.step("fuzzing", fuzz::check);
+    steps.step("tests, as an ordinary user", other_user::tests);
+    steps.note(
+        "known advisories: their database is fetched from the network; `cargo deny check advisories` does it",
+    );
+    Ok(steps.finish())
+}
+
+fn format() -> Result<()> {
+    must(place::cargo(["fmt", "--all", "--check"]).env_remove("RUSTFMT"))?;
+    must(&mut place::cargo(["fmt", "--check", "--manifest-path", "fuzz/Cargo.toml"]))
+}
+
+fn lints() -> Result<()> {
+    must(&mut place::cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+}
+
+fn deny() -> Outcome {
+    if !needs::has_tool("deny") && !place::is_ci() {
+        return Outcome::Skipped("cargo-deny is not installed".into());
+    }
+    Outcome::of(must(&mut place::cargo(["deny", "check", "bans", "licenses", "sources"])))
+}
+
+fn documentation() -> Result<()> {
+    must(place::cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// All tests of the workspace in `dir`; `prepare` may change how they are run.
+pub(crate) fn nextest(dir: &Path, prepare: impl FnOnce(&mut Command)) -> Outcome {
+    if !needs::has_tool("nextest") && !place::is_ci() {
+        return Outcome::Skipped("cargo-nextest is not installed".into());
+    }
+    let profile = if place::is_ci() { "ci" } else { "default" };
+    let mut command = place::cargo(["nextest", "run", "--workspace", "--profile", profile]);
+    command.current_dir(dir);
+    prepare(&mut command);
+    // Beside the sources, wherever the target directory is. An old report would be counted if the build failed.
+    let report = dir.join("target/nextest").join(profile).join("junit.xml");
+    let _ = std::fs::remove_file(&report);
+    let done = must(&mut command);
+    let counts = counts(&report);
+    match done {
+        Ok(()) => Outcome::Passed(counts),
+        Err(error) => Outcome::Failed(counts, format!("{error:#}")),
+    }
+}
+
+/// The figures in the first tag of a report; zeros when there is none.
+fn counts(junit: &Path) -> Counts {
+    let text = std::fs::read_to_string(junit).unwrap_or_default();
+    let tag =
+        text.split_once("<testsuites").and_then(|(_, rest)| rest.split_once('>')).map_or("", |(tag, _)| tag);
+    let number = |key: &str| -> u64 {
+        let value = tag.split_once(&format!(" {key}=\"")).and_then(|(_, rest)| rest.split_once('"'));
+        value.and_then(|(digits, _)| digits.parse().ok()).unwrap_or(0)
+    };
+    let failed = number("failures") + number("errors");
+    Counts { passed: number("tests").saturating_sub(failed), failed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_counted() {
+        let path = std::env::temp_dir().join(format!("trl-junit-{}.xml", std::process::id()));
+        let report =
+            r#"<?xml version="1.0"?><testsuites name="n" tests="7" failures="1" errors="1" uuid="x">"#;
+        std::fs::write(&path, report).unwrap();
+        assert_eq!(counts(&path), Counts { passed: 5, failed: 2 });
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(counts(&path), Counts::default());
+    }
+}

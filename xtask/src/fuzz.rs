@@ -1,0 +1,75 @@
+//! Noise for the parsers, with libFuzzer.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::steps::{self, Outcome};
+use crate::{needs, place};
+
+/// Every target of `fuzz/Cargo.toml`.
+const TARGETS: [&str; 2] = ["envelope", "control"];
+
+/// Seconds per target that a check can spare.
+pub(crate) const SHORT: u32 = 20;
+
+/// The fuzzer's instrumentation is not in the stable compiler.
+pub(crate) fn has_nightly() -> bool {
+    place::succeeds(nightly().arg("--version"))
+}
+
+/// The cargo proxy, which alone understands `+nightly`.
+fn nightly() -> Command {
+    let mut command = Command::new("cargo");
+    command.arg("+nightly").current_dir(place::root());
+    command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
+    command
+}
+
+pub(crate) fn run(seconds: u32) -> Result<()> {
+    if !has_nightly() {
+        bail!("fuzzing needs a nightly toolchain: rustup toolchain install nightly --profile minimal");
+    }
+    if !needs::has_tool("fuzz") {
+        bail!("fuzzing needs cargo-fuzz: cargo install --locked cargo-fuzz");
+    }
+    for target in TARGETS {
+        eprintln!("--- {target}, {seconds} s");
+        let corpus = place::root().join("fuzz/corpus").join(target);
+        std::fs::create_dir_all(&corpus)?;
+        let mut command = nightly();
+        command.args(["fuzz", "run", target]).arg(&corpus);
+        let seeds = place::root().join("fuzz/seeds").join(target);
+        if seeds.is_dir() {
+            command.arg(seeds);
+        }
+        // Long enough for a request with a whole script in it, short enough to try many.
+        command.args(["--", "-max_len=4096", "-print_final_stats=1", "-verbosity=0"]);
+        quietly(command.arg(format!("-max_total_time={seconds}")))?;
+    }
+    Ok(())
+}
+
+/// The fuzzer tells a long story, which matters only when it ends badly.
+fn quietly(command: &mut Command) -> Result<()> {
+    let done = command.output().with_context(|| format!("{command:?}"))?;
+    let story = String::from_utf8_lossy(&done.stderr);
+    if !done.status.success() {
+        bail!("{story}\nfuzzing found something, or could not start: {}", done.status);
+    }
+    let tried = story.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+    eprintln!("{} inputs, none of them trouble", tried.unwrap_or("?").trim());
+    Ok(())
+}
+
+/// As a check: without the tools, at least the targets must compile.
+pub(crate) fn check() -> Outcome {
+    if place::is_ci() || (has_nightly() && needs::has_tool("fuzz")) {
+        return Outcome::of(run(SHORT));
+    }
+    let built = steps::must(place::cargo(["check", "--manifest-path", "fuzz/Cargo.toml"]).arg("--bins"));
+    match built {
+        Ok(()) => Outcome::Skipped("built only: running needs a nightly toolchain and cargo-fuzz".into()),
+        failed => Outcome::of(failed),
+    }
+}

@@ -1,0 +1,107 @@
+//! What the checks need beside the toolchain, and how it is got.
+//!
+//! 1. Programs are looked for where an ordinary user finds them; the missing ones are installed as Debian packages when
+//!    this is root on Debian.
+//! 2. Cargo tools are tried, and the missing ones installed from the registry.
+//! 3. What is still missing is named with what will be skipped for it. In CI it is an error.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::{place, steps};
+
+/// A program the tests drive, and the Debian package that has it.
+const PROGRAMS: [(&str, &str); 10] = [
+    ("dash", "dash"),
+    ("bash", "bash"),
+    ("zsh", "zsh"),
+    ("busybox", "busybox"),
+    ("fish", "fish"),
+    ("ksh93", "ksh93u+m"),
+    ("setpriv", "util-linux"),
+    ("python3", "python3"),
+    ("node", "nodejs"),
+    // For libFuzzer.
+    ("c++", "g++"),
+];
+
+/// A cargo subcommand, and what is skipped without it.
+const TOOLS: [(&str, &str); 3] =
+    [("nextest", "all tests"), ("deny", "the check of licences and sources"), ("fuzz", "fuzzing")];
+
+/// Where an ordinary user's programs are; a developer's own directories are not reachable for the second run.
+pub(crate) const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+pub(crate) fn has_program(name: &str) -> bool {
+    SYSTEM_PATH.split(':').any(|dir| Path::new(dir).join(name).is_file())
+}
+
+pub(crate) fn has_tool(name: &str) -> bool {
+    place::succeeds(&mut place::cargo([name, "--version"]))
+}
+
+/// Gets what can be got; an error names what must be there and is not.
+pub(crate) fn meet() -> Result<()> {
+    install_programs()?;
+    for (tool, _) in TOOLS {
+        if !has_tool(tool) && wanted(tool) {
+            let install = place::cargo(["install", "--locked"]).arg(format!("cargo-{tool}")).status();
+            if !install.is_ok_and(|status| status.success()) {
+                eprintln!("cargo-{tool} could not be installed");
+            }
+        }
+    }
+    let missing = missing();
+    for line in &missing {
+        eprintln!("missing: {line}");
+    }
+    if place::is_ci() && !missing.is_empty() {
+        bail!("in CI nothing may be missing: {}", missing.join("; "));
+    }
+    Ok(())
+}
+
+/// The fuzzer is of no use without a nightly compiler.
+fn wanted(tool: &str) -> bool {
+    tool != "fuzz" || crate::fuzz::has_nightly()
+}
+
+fn missing() -> Vec<String> {
+    let programs = PROGRAMS.iter().filter(|(name, _)| !has_program(name));
+    let programs =
+        programs.map(|(name, package)| format!("{name} (package {package}): its tests are skipped"));
+    let tools = TOOLS.iter().filter(|(name, _)| !has_tool(name));
+    let tools = tools.map(|(name, without)| format!("cargo-{name}: without it, {without} is skipped"));
+    programs.chain(tools).collect()
+}
+
+fn install_programs() -> Result<()> {
+    let packages: Vec<&str> =
+        PROGRAMS.iter().filter(|(name, _)| !has_program(name)).map(|(_, package)| *package).collect();
+    if packages.is_empty() || !place::is_root() || !has_program("apt-get") {
+        return Ok(());
+    }
+    let apt = |words: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.args(words).env("DEBIAN_FRONTEND", "noninteractive");
+        steps::must(&mut command)
+    };
+    let install = [&["install", "--yes", "--no-install-recommends"], packages.as_slice()].concat();
+    if let Err(error) = apt(&["update"]).and_then(|()| apt(&install)) {
+        eprintln!("{error:#}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_by_name() {
+        assert!(has_program("sh"));
+        assert!(!has_program("no-such-program"));
+    }
+}

@@ -1,0 +1,72 @@
+//! Where things are: the repository, the target directory, the toolchain.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+/// The root of the repository.
+pub(crate) fn root() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here)
+}
+
+/// A cargo command in the repository, of the toolchain that runs this.
+pub(crate) fn cargo<const N: usize>(words: [&str; N]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(words).current_dir(root());
+    command
+}
+
+/// What a command prints.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let done = command.stderr(Stdio::piped()).output().with_context(|| format!("{command:?}"))?;
+    ensure!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
+    Ok(String::from_utf8(done.stdout)?)
+}
+
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+pub(crate) fn target_dir() -> Result<PathBuf> {
+    let text = output(&mut cargo(["metadata", "--format-version", "1", "--no-deps"]))?;
+    let (_, rest) = text.split_once(r#""target_directory":""#).context("target_directory")?;
+    let (dir, _) = rest.split_once('"').context("target_directory")?;
+    Ok(dir.into())
+}
+
+/// The triple this machine compiles for by itself.
+pub(crate) fn host() -> Result<String> {
+    let text = output(Command::new("rustc").arg("-vV").current_dir(root()))?;
+    let host =
+        text.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV names no host")?;
+    Ok(host.to_string())
+}
+
+/// The variable cargo reads `key` of `triple` from.
+pub(crate) fn target_variable(triple: &str, key: &str) -> String {
+    format!("CARGO_TARGET_{}_{key}", triple.to_uppercase().replace('-', "_"))
+}
+
+pub(crate) fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0)
+}
+
+/// Whether this is a machine that must not skip anything.
+pub(crate) fn is_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_variables_are_spelled_as_cargo_does() {
+        let name = target_variable("x86_64-unknown-linux-gnu", "RUNNER");
+        assert_eq!(name, "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER");
+    }
+}
