@@ -6,11 +6,11 @@
 //! 4. When it cannot reach the repository (a checkout under root's home), a copy that it can reach is tested.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::steps::Outcome;
 use crate::{checks, needs, place};
@@ -58,6 +58,7 @@ fn prepare() -> Result<Stage> {
         // Kept between runs: the copy is cheap, its build is not.
         let copy = std::env::temp_dir().join("trl-xtask-copy");
         eprintln!("{} is closed to others: testing a copy in {}", repository.display(), copy.display());
+        make_own(&copy)?;
         copy_tree(&repository, &copy)?;
         (repository, target) = (copy.clone(), copy.join("target"));
     }
@@ -125,11 +126,19 @@ fn find_user(name: &str) -> Option<User> {
     Some(User { uid: fields.nth(1)?.parse().ok()?, gid: fields.next()?.parse().ok()? })
 }
 
+/// The name is known to everybody, so it must not be somebody else's: what is in there is built and run as root.
+fn make_own(dir: &Path) -> Result<()> {
+    if let Err(error) = fs::create_dir(dir) {
+        let there = fs::symlink_metadata(dir).with_context(|| format!("{}: {error}", dir.display()))?;
+        ensure!(there.is_dir() && there.uid() == 0, "{} is not root's own directory", dir.display());
+    }
+    Ok(fs::set_permissions(dir, fs::Permissions::from_mode(0o755))?)
+}
+
 /// Sources only: what is built and what git keeps stays where it is. Unchanged files keep their time, so that a second
 /// copy does not build everything anew.
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
-    fs::set_permissions(to, fs::Permissions::from_mode(0o755))?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (source, copy) = (entry.path(), to.join(entry.file_name()));

@@ -1,25 +1,210 @@
-//! Placeholder until the server is here.
+//! The server: from a line of bytes to the engine and back.
+//!
+//! ```text
+//!  unix / stdio ─▶ lines ─▶ connection ─▶ principal (may it?) ─▶ rpc (which handler) ─▶ trl-core
+//!       ▲                                                             │
+//!       └──────────── outbox (bounded) ◀── replies, pushes (follow) ──┘
+//! ```
+//!
+//! - [`startup`]: the socket's directory, lock and address. - [`token`]: the operator's token.
+//! - [`lines`], [`outbox`]: bytes in, bytes out, both bounded.
+//! - [`connection`]: one client. - [`principal`]: who it is and what it may do.
+//! - [`rpc`]: the dispatch table. - [`follow`]: pushes after a reply.
 
-use crate::config::Config;
+mod connection;
+mod follow;
+mod lines;
+mod outbox;
+mod principal;
+mod rpc;
+mod startup;
+mod token;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use trl_core::env::Inherited;
+use trl_core::session::messages::Manner;
+use trl_core::{Engine, Manager};
+use trl_sys::{harden, limits, zygote};
+
+use crate::config::{Config, Secret, TOKEN_VARIABLE, WireLimits};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServeError {
-    #[error("the server is not built in")]
-    Missing,
+    #[error("a daemon already listens on {}", .0.display())]
+    AlreadyRunning(PathBuf),
+    #[error("{0}")]
+    SocketDir(String),
+    #[error("{what}: {cause}")]
+    Io { what: String, cause: std::io::Error },
 }
 
 impl ServeError {
+    fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |cause| Self::Io { what, cause }
+    }
+
     pub(crate) fn hint(&self) -> Option<&str> {
-        None
+        match self {
+            Self::AlreadyRunning(_) => Some("use it, stop it with `trl stop`, or choose another --socket"),
+            Self::SocketDir(_) => Some("the directory must be yours, no link, and have mode 0700"),
+            Self::Io { .. } => None,
+        }
     }
 }
 
-pub(crate) fn daemon(_config: Config) -> Result<(), ServeError> {
-    Err(ServeError::Missing)
+/// What every connection of this server shares.
+pub(crate) struct Server {
+    manager: Arc<Manager>,
+    wire: WireLimits,
+    agent_max_sessions: usize,
+    operator: Secret,
+    socket: Option<PathBuf>,
+    connections: AtomicUsize,
+    /// Set to end the daemon.
+    stop: watch::Sender<Option<Manner>>,
 }
 
-pub(crate) fn stdio(_config: Config) -> Result<(), ServeError> {
-    Err(ServeError::Missing)
+/// Becomes a zygote if this process was started as one. Called before anything else in `main`.
+pub(crate) fn hidden_entry() {
+    harden::tame_allocator();
+    if std::env::args_os().nth(1).is_some_and(|a| a == zygote::ARGUMENT) {
+        zygote::run();
+    }
 }
 
-pub(crate) fn hidden_entry() {}
+/// `trl serve`: listens until it is told to stop.
+pub(crate) fn daemon(config: Config) -> Result<(), ServeError> {
+    let claim = startup::Claim::take(&config.socket)?;
+    let (server, runtime) = prepare(config)?;
+    runtime.block_on(async {
+        let listener = claim.listen()?;
+        say_ready(&config_line(&server));
+        let ended = serve(Arc::clone(&server), listener).await;
+        drop(claim);
+        ended
+    })
+}
+
+/// `trl stdio`: one client, on stdin and stdout.
+pub(crate) fn stdio(mut config: Config) -> Result<(), ServeError> {
+    config.socket = PathBuf::new();
+    let (server, runtime) = prepare(config)?;
+    let outcome = runtime.block_on(async {
+        tokio::spawn(background(Arc::clone(&server)));
+        let client = connection::Client::stdio(&server);
+        let mut stop = server.stop.subscribe();
+        tokio::select! {
+            () = connection::run(client, tokio::io::stdin(), tokio::io::stdout()) => {}
+            _ = async { stop.wait_for(Option::is_some).await.is_ok() } => {}
+        }
+        server.manager.shutdown(Manner::Graceful).await;
+        Ok(())
+    });
+    // A read of stdin may still be blocked in its thread; nothing is left that waits for it.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime), ServeError> {
+    let operator = token::load(&mut config)?;
+    harden::wipe_env(TOKEN_VARIABLE);
+    harden::make_undumpable().map_err(ServeError::io("hiding the daemon's memory"))?;
+    harden::adopt_orphans().map_err(ServeError::io("adopting orphans"))?;
+    let open_files = limits::raise_open_files();
+    let engine = Engine::start(config.settings(), Inherited::from_process(), open_files)
+        .map_err(ServeError::io("starting the engine"))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(ServeError::io("starting the runtime"))?;
+    let server = Server {
+        manager: Manager::new(engine),
+        wire: config.wire,
+        agent_max_sessions: config.agent_max_sessions,
+        operator,
+        socket: (!config.socket.as_os_str().is_empty()).then_some(config.socket),
+        connections: AtomicUsize::new(0),
+        stop: watch::Sender::new(None),
+    };
+    Ok((Arc::new(server), runtime))
+}
+
+fn config_line(server: &Server) -> String {
+    let socket = server.socket.as_deref().map(|p| p.display().to_string()).unwrap_or_default();
+    format!("trl {} ready on {socket}", env!("CARGO_PKG_VERSION"))
+}
+
+/// Nobody may be listening any more, which is no reason to end.
+fn say_ready(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// What runs beside the clients.
+async fn background(server: Arc<Server>) {
+    tokio::spawn(Arc::clone(&server.manager).housekeep());
+    let signals = [SignalKind::child(), SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
+    let [Ok(mut child), Ok(mut term), Ok(mut int), Ok(mut hup)] = signals.map(signal) else {
+        return tracing::error!("signals cannot be received");
+    };
+    loop {
+        tokio::select! {
+            _ = child.recv() => Manager::reap(),
+            _ = term.recv() => server.stop(Manner::Graceful),
+            _ = int.recv() => server.stop(Manner::Graceful),
+            _ = hup.recv() => {}
+        }
+    }
+}
+
+async fn serve(server: Arc<Server>, listener: UnixListener) -> Result<(), ServeError> {
+    tokio::spawn(background(Arc::clone(&server)));
+    let mut stop = server.stop.subscribe();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => accept(&server, stream),
+                Err(e) => {
+                    // Out of descriptors, most likely: the client waits in the backlog meanwhile.
+                    tracing::warn!(error = %e, "a connection could not be accepted");
+                    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                }
+            },
+            _ = async { stop.wait_for(Option::is_some).await.is_ok() } => break,
+        }
+    }
+    drop(listener);
+    let manner = (*server.stop.borrow()).unwrap_or(Manner::Graceful);
+    tracing::info!(?manner, "ending");
+    server.manager.shutdown(manner).await;
+    Ok(())
+}
+
+fn accept(server: &Arc<Server>, stream: tokio::net::UnixStream) {
+    if server.connections.load(Ordering::Relaxed) >= server.wire.max_connections {
+        tracing::warn!("a connection was refused: there are too many");
+        return;
+    }
+    match connection::Client::unix(server, &stream) {
+        Err(reason) => tracing::warn!(reason, "a connection was refused"),
+        Ok(client) => {
+            let (reader, writer) = stream.into_split();
+            tokio::spawn(connection::run(client, reader, writer));
+        }
+    }
+}
+
+impl Server {
+    /// Ends the daemon; a second, forced wish wins over a first, graceful one.
+    fn stop(&self, manner: Manner) {
+        self.stop.send_replace(Some(manner));
+    }
+}

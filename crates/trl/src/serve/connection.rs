@@ -1,0 +1,234 @@
+//! One client: its requests are read in order, served concurrently, answered as they finish.
+//!
+//! 1. A line is parsed; a malformed one is answered and forgotten.
+//! 2. `system.auth` is handled at once, so that every later request sees the new role.
+//! 3. Every other request becomes a task; a batch becomes one task that answers with one array.
+//! 4. At the end of input, what is in flight is still answered (the client may have closed only its writing side).
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use trl_proto::envelope::{self, Fault, Incoming, Malformed, Request};
+use trl_proto::system::{AuthParams, Authenticated};
+use trl_proto::{Dialect, Error, ErrorCode, Method, Role};
+
+use super::follow::Follow;
+use super::lines::{Line, Lines};
+use super::outbox::Outbox;
+use super::principal::Principal;
+use super::{Server, rpc, token};
+
+/// Requests of one connection that may be in flight; past this it is not read any further.
+const MOST_IN_FLIGHT: usize = 1024;
+/// Wrong tokens before the connection is cut off.
+const MOST_AUTH_FAILURES: u32 = 5;
+
+/// One connection, as its requests see it.
+pub(crate) struct Client {
+    pub(crate) server: Arc<Server>,
+    pub(crate) outbox: Arc<Outbox>,
+    principal: Mutex<Principal>,
+    /// True once the client has closed its side.
+    pub(crate) gone: watch::Sender<bool>,
+}
+
+impl Client {
+    fn new(server: &Arc<Server>, principal: Principal) -> Arc<Self> {
+        server.connections.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Self {
+            server: Arc::clone(server),
+            outbox: Outbox::new(server.wire.client_buffer_bytes),
+            principal: Mutex::new(principal),
+            gone: watch::Sender::new(false),
+        })
+    }
+
+    /// A peer on the socket: the same user (or root), pinned when it runs inside a session.
+    pub(crate) fn unix(server: &Arc<Server>, stream: &UnixStream) -> Result<Arc<Self>, &'static str> {
+        let peer = stream.peer_cred().map_err(|_| "the kernel does not say who it is")?;
+        if peer.uid() != crate::paths::user_id() && peer.uid() != 0 {
+            return Err("it belongs to another user");
+        }
+        let inside = peer.pid().and_then(|pid| server.manager.session_of(pid));
+        let principal = inside.map_or(Principal::Role(Role::Agent), Principal::Inside);
+        Ok(Self::new(server, principal))
+    }
+
+    pub(crate) fn stdio(server: &Arc<Server>) -> Arc<Self> {
+        Self::new(server, Principal::Role(Role::Agent))
+    }
+
+    pub(crate) fn principal(&self) -> Principal {
+        self.principal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.server.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Serves one client until it is gone.
+pub(crate) async fn run<R, W>(client: Arc<Client>, reader: R, writer: W)
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let outbox = Arc::clone(&client.outbox);
+    let reading = async {
+        read(&client, reader).await;
+        client.outbox.finish();
+    };
+    tokio::join!(reading, outbox.write_to(writer));
+}
+
+async fn read<R: AsyncRead + Unpin>(client: &Arc<Client>, reader: R) {
+    let mut lines = Lines::new(reader, client.server.wire.max_line_bytes);
+    let mut state = Reading { usual: Dialect::default(), first: true, auth_failures: 0 };
+    let in_flight = Arc::new(Semaphore::new(MOST_IN_FLIGHT));
+    let mut tasks = JoinSet::new();
+    loop {
+        while tasks.try_join_next().is_some() {}
+        let line = tokio::select! {
+            line = lines.next() => line,
+            // The writer found the client gone, or it was cut off.
+            () = client.outbox.closed() => break,
+        };
+        let incoming = match line {
+            Err(_) | Ok(Line::End) => break,
+            Ok(Line::Text(text)) => envelope::parse(&text, state.usual),
+            Ok(Line::TooLong) => state.fault(Fault::TooLong { limit: client.server.wire.max_line_bytes }),
+            Ok(Line::Garbage) => state.fault(Fault::NotJson),
+        };
+        let Ok(permit) = Arc::clone(&in_flight).acquire_owned().await else { break };
+        match incoming {
+            Incoming::One(Err(bad)) => client.outbox.send(envelope::reply_malformed(&bad)),
+            Incoming::One(Ok(request)) => {
+                state.usual = request.dialect;
+                if state.is_auth(&request) {
+                    let answer = state.authenticate(client, &request);
+                    client.outbox.send(answer);
+                    if state.auth_failures >= MOST_AUTH_FAILURES {
+                        break;
+                    }
+                } else {
+                    tasks.spawn(answer_one(Arc::clone(client), request, permit));
+                }
+            }
+            Incoming::Batch(items) => {
+                tasks.spawn(answer_batch(Arc::clone(client), items, permit));
+            }
+        }
+        state.first = false;
+    }
+    client.gone.send_replace(true);
+    while tasks.join_next().await.is_some() {}
+}
+
+struct Reading {
+    usual: Dialect,
+    /// No request has been seen yet.
+    first: bool,
+    auth_failures: u32,
+}
+
+impl Reading {
+    fn fault(&self, fault: Fault) -> Incoming {
+        Incoming::One(Err(Malformed { dialect: self.usual, id: None, fault }))
+    }
+
+    fn is_auth(&self, request: &Request) -> bool {
+        request.method == Method::SystemAuth.name()
+    }
+
+    fn authenticate(&mut self, client: &Client, request: &Request) -> Vec<u8> {
+        let outcome = self.try_authenticate(client, request);
+        if outcome.is_err() {
+            self.auth_failures += 1;
+        }
+        envelope::reply(request.dialect, request.id.as_deref(), outcome.as_ref())
+    }
+
+    fn try_authenticate(&self, client: &Client, request: &Request) -> Result<Authenticated, Error> {
+        let params: AuthParams = request.params()?;
+        if client.principal().pinned_to().is_some() {
+            return Err(Error::new(ErrorCode::Forbidden, "no token raises a process inside a session"));
+        }
+        if !self.first && self.auth_failures == 0 {
+            return Err(Error::new(ErrorCode::AuthFailed, "system.auth must be the first request of a connection"));
+        }
+        if !token::matches(&client.server.operator, &params.token) {
+            tracing::warn!("a wrong token was presented");
+            return Err(Error::new(ErrorCode::AuthFailed, "the token is not valid"));
+        }
+        *client.principal.lock().unwrap_or_else(PoisonError::into_inner) = Principal::Role(Role::Operator);
+        Ok(Authenticated { role: Role::Operator })
+    }
+}
+
+async fn answer_one(client: Arc<Client>, request: Request, _permit: OwnedSemaphorePermit) {
+    let answer = rpc::dispatch(&client, &request).await;
+    if request.id.is_some() || request.dialect == Dialect::Plain {
+        client.outbox.send(answer.line);
+    }
+    follow(&client, answer.follow).await;
+}
+
+async fn answer_batch(client: Arc<Client>, items: Vec<Result<Request, Malformed>>, _permit: OwnedSemaphorePermit) {
+    let mut answers = Vec::new();
+    let mut follows = Vec::new();
+    let mut tasks = JoinSet::new();
+    for (at, item) in items.into_iter().enumerate() {
+        match item {
+            Err(bad) => answers.push((at, envelope::reply_malformed(&bad))),
+            Ok(request) => {
+                let client = Arc::clone(&client);
+                tasks.spawn(async move { (at, request.id.is_some(), rpc::dispatch(&client, &request).await) });
+            }
+        }
+    }
+    while let Some(done) = tasks.join_next().await {
+        let Ok((at, wants_reply, answer)) = done else { continue };
+        if wants_reply {
+            answers.push((at, answer.line));
+        }
+        follows.extend(answer.follow);
+    }
+    answers.sort_by_key(|(at, _)| *at);
+    if !answers.is_empty() {
+        client.outbox.send(array(answers.into_iter().map(|(_, line)| line)));
+    }
+    for one in follows {
+        follow(&client, Some(one)).await;
+    }
+}
+
+fn array(lines: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
+    let mut out = vec![b'['];
+    for (i, line) in lines.enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        out.extend(line);
+    }
+    out.push(b']');
+    out
+}
+
+/// Pushes come after the reply they belong to.
+async fn follow(client: &Arc<Client>, follow: Option<Follow>) {
+    match follow {
+        None => {}
+        // A subscription has no end of its own, so the end of input does not wait for it.
+        Some(Follow::Events(events)) => {
+            let client = Arc::clone(client);
+            tokio::spawn(async move { events.run(&client).await });
+        }
+        Some(Follow::Output(output)) => output.run(client).await,
+    }
+}

@@ -1,0 +1,141 @@
+//! Pushes after a reply: the output of one execution, or events. Both pull, and only while the client takes.
+
+use std::sync::Arc;
+
+use trl_core::execution::Execution;
+use trl_core::output::Follower;
+use trl_proto::envelope;
+use trl_proto::event::SubscribeParams;
+use trl_proto::exec::{ExitPush, OutputPush, Range, Stream};
+use trl_proto::text::incomplete_tail;
+use trl_proto::{Dialect, StreamId, Text};
+
+use super::connection::Client;
+use super::principal::Principal;
+
+pub(crate) enum Follow {
+    Output(Output),
+    Events(Events),
+}
+
+/// Bytes per push: large enough that the frame around them does not matter.
+const CHUNK: usize = 128 * 1024;
+
+/// `exec.stream`: every byte of both streams, then the end.
+pub(crate) struct Output {
+    id: StreamId,
+    execution: Arc<Execution>,
+    dialect: Dialect,
+    stdout: Follower,
+    stderr: Follower,
+}
+
+impl Output {
+    pub(crate) fn new(id: StreamId, execution: Arc<Execution>, dialect: Dialect) -> Self {
+        let (stdout, stderr) = (execution.stdout.follow(0), execution.stderr.follow(0));
+        Self { id, execution, dialect, stdout, stderr }
+    }
+
+    pub(crate) async fn run(mut self, client: &Client) {
+        loop {
+            if !client.outbox.room().await {
+                return;
+            }
+            let finished = self.execution.finished();
+            let ends = finished.as_ref().map(|f| (f.outcome.stdout_bytes, f.outcome.stderr_bytes));
+            let out = self.push(client, Stream::Stdout, ends.map(|e| e.0));
+            let err = self.push(client, Stream::Stderr, ends.map(|e| e.1));
+            match (out, err) {
+                (Pushed::AllThereIs(out), Pushed::AllThereIs(err)) => match finished {
+                    Some(finished) => {
+                        let exit = ExitPush { stream_id: self.id.clone(), outcome: finished.outcome.clone() };
+                        return client.outbox.send(envelope::push(self.dialect, "exec.exit", &exit));
+                    }
+                    None => tokio::select! {
+                        () = self.execution.stdout.wait_beyond(out) => {}
+                        () = self.execution.stderr.wait_beyond(err) => {}
+                        refused = self.execution.wait() => if refused.is_err() { return },
+                    },
+                },
+                _ => tokio::task::consume_budget().await,
+            }
+        }
+    }
+
+    /// Pushes the next piece. `end` is where the execution's own output ends, once it has: what background
+    /// processes write later is not part of this stream.
+    fn push(&mut self, client: &Client, stream: Stream, end: Option<u64>) -> Pushed {
+        let follower = if stream == Stream::Stdout { &mut self.stdout } else { &mut self.stderr };
+        let from = follower.offset();
+        let most = end.map_or(u64::MAX, |end| end.saturating_sub(from));
+        let limit = usize::try_from(most).unwrap_or(usize::MAX).min(CHUNK);
+        if limit == 0 {
+            return Pushed::AllThereIs(from);
+        }
+        let slice = follower.peek(limit).slice;
+        let last = end.is_some_and(|end| slice.next() >= end);
+        let seen = slice.next();
+        let held = if last { 0 } else { incomplete_tail(&slice.bytes) };
+        let bytes = &slice.bytes[..slice.bytes.len() - held];
+        if bytes.is_empty() {
+            return Pushed::AllThereIs(seen);
+        }
+        let text = if self.dialect == Dialect::Plain { Text::lossy(bytes) } else { Text::exact(bytes) };
+        let push = OutputPush {
+            stream_id: self.id.clone(),
+            execution_id: self.execution.id.clone(),
+            stream,
+            offset: slice.offset,
+            data: text.data,
+            encoding: text.encoding,
+            gap: slice.gap.map(|(from, to)| Range { from, to }),
+        };
+        client.outbox.send(envelope::push(self.dialect, "exec.output", &push));
+        follower.advance(slice.offset + bytes.len() as u64);
+        Pushed::Some
+    }
+}
+
+enum Pushed {
+    Some,
+    /// Nothing more for now; more comes when the log grows beyond this.
+    AllThereIs(u64),
+}
+
+/// `events.subscribe`.
+pub(crate) struct Events {
+    params: SubscribeParams,
+    seen: u64,
+    principal: Principal,
+    dialect: Dialect,
+}
+
+impl Events {
+    pub(crate) fn new(params: SubscribeParams, now: u64, principal: Principal, dialect: Dialect) -> Self {
+        let seen = params.since.unwrap_or(now);
+        Self { params, seen, principal, dialect }
+    }
+
+    pub(crate) async fn run(mut self, client: &Client) {
+        while client.outbox.room().await {
+            let events = tokio::select! {
+                events = client.server.manager.engine.events.after(self.seen) => events,
+                () = client.outbox.closed() => return,
+            };
+            for event in events {
+                self.seen = event.seq;
+                if self.wants(&event.what) {
+                    client.outbox.send(envelope::push(self.dialect, "event", &*event));
+                }
+            }
+        }
+    }
+
+    fn wants(&self, what: &trl_proto::event::Happening) -> bool {
+        let session = what.session_id();
+        let kind = self.params.kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|k| k == what.kind()));
+        let own = session.is_none_or(|s| self.principal.may_see(s));
+        let asked = self.params.session_id.as_ref().is_none_or(|id| session.is_none_or(|s| s == id));
+        kind && own && asked
+    }
+}

@@ -1,0 +1,326 @@
+//! The dispatch table: one arm per method, parameters in, a line out.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use trl_core::execution::Execution;
+use trl_core::session::messages::{Ending, Manner};
+use trl_proto::envelope::{self, Request};
+use trl_proto::event::{SubscribeParams, Subscribed};
+use trl_proto::exec::{
+    CancelParams, Cancelled, ExecListParams, ExecutionList, ExecutionParams, ExecutionStatus, InputParams, InputTaken,
+    OnDisconnect, OutputParams, OutputSlice, Range, ResultBody, ResultReply, RunParams, RunResult, SignalParams,
+    Signalled, StreamStarted,
+};
+use trl_proto::nearest::nearest;
+use trl_proto::session::{
+    CreateParams, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo, SessionList, SessionParams,
+    SessionState,
+};
+use trl_proto::system::{Info, NoParams, Ping, ShutdownParams, ShuttingDown, Stats};
+use trl_proto::text::incomplete_tail;
+use trl_proto::{Dialect, Error, ErrorCode, Method, PROTOCOL, Role, StreamId, Text};
+
+use super::connection::Client;
+use super::follow::{Events, Follow, Output};
+use super::principal::Principal;
+
+/// A reply, and what is pushed after it.
+pub(crate) struct Answer {
+    pub(crate) line: Vec<u8>,
+    pub(crate) follow: Option<Follow>,
+}
+
+/// One request being served.
+struct Call<'a> {
+    client: &'a Arc<Client>,
+    request: &'a Request,
+    principal: Principal,
+}
+
+pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer {
+    let call = Call { client, request, principal: client.principal() };
+    let method = match find(&request.method).and_then(|m| call.principal.may_call(m).map(|()| m)) {
+        Ok(method) => method,
+        Err(error) => return call.done::<()>(Err(error)),
+    };
+    match method {
+        Method::SystemPing => call.done(call.ping()),
+        Method::SystemInfo => call.done(call.info()),
+        Method::SystemStats => call.done(call.stats()),
+        Method::SystemAuth => call.done::<()>(Err(Error::new(ErrorCode::AuthFailed, "not in a batch"))),
+        Method::SystemShutdown => call.done(call.shutdown()),
+        Method::SessionCreate => call.done(call.create().await),
+        Method::SessionList => call.done(call.list()),
+        Method::SessionInfo => call.done(call.session_info()),
+        Method::SessionGet => call.done(call.get()),
+        Method::SessionClose => call.done(call.close().await),
+        Method::SessionDestroy => call.done(call.destroy().await),
+        Method::SessionReset => call.done(call.reset().await),
+        Method::ExecRun => call.done(call.run().await),
+        Method::ExecStream => call.stream().await,
+        Method::ExecCancel => call.done(call.cancel().await),
+        Method::ExecInput => call.done(call.input().await),
+        Method::ExecSignal => call.done(call.signal().await),
+        Method::ExecOutput => call.done(call.output()),
+        Method::ExecResult => call.done(call.result()),
+        Method::ExecList => call.done(call.executions()),
+        Method::EventsSubscribe => call.subscribe(),
+    }
+}
+
+fn find(name: &str) -> Result<Method, Error> {
+    Method::parse(name).ok_or_else(|| {
+        let error = Error::new(ErrorCode::UnknownMethod, format!("there is no method {name:?}"));
+        match nearest(name, Method::ALL.iter().map(|m| m.name())) {
+            Some(near) => error.hint(format!("did you mean {near}?")),
+            None => error.hint("system.info lists them"),
+        }
+    })
+}
+
+impl Call<'_> {
+    fn line<T: Serialize>(&self, outcome: Result<T, Error>) -> Vec<u8> {
+        envelope::reply(self.request.dialect, self.request.id.as_deref(), outcome.as_ref())
+    }
+
+    fn done<T: Serialize>(&self, outcome: Result<T, Error>) -> Answer {
+        Answer { line: self.line(outcome), follow: None }
+    }
+
+    fn manager(&self) -> &Arc<trl_core::Manager> {
+        &self.client.server.manager
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.request.dialect
+    }
+
+    // ---- system
+
+    fn ping(&self) -> Result<Ping, Error> {
+        let NoParams {} = self.request.params()?;
+        let uptime_s = self.manager().engine.started.monotonic.elapsed().as_secs();
+        Ok(Ping { uptime_s, version: env!("CARGO_PKG_VERSION").into(), protocol: PROTOCOL })
+    }
+
+    fn info(&self) -> Result<Info, Error> {
+        let NoParams {} = self.request.params()?;
+        let engine = &self.manager().engine;
+        Ok(Info {
+            version: env!("CARGO_PKG_VERSION").into(),
+            protocol: PROTOCOL,
+            pid: std::process::id(),
+            socket: self.client.server.socket.as_deref().map(|p| p.display().to_string()),
+            runtime_dir: engine.place.dir().display().to_string(),
+            runtime_dir_in_memory: engine.place.medium == trl_core::shell::files::Medium::Memory,
+            max_sessions: self.manager().max_sessions() as u64,
+            role: self.principal.role(),
+            pinned_to: self.principal.pinned_to().cloned(),
+            methods: Method::ALL.iter().map(|m| m.name().to_string()).collect(),
+        })
+    }
+
+    fn stats(&self) -> Result<Stats, Error> {
+        let NoParams {} = self.request.params()?;
+        let connections = self.client.server.connections.load(std::sync::atomic::Ordering::Relaxed) as u64;
+        Ok(Stats { connections, ..self.manager().stats() })
+    }
+
+    fn shutdown(&self) -> Result<ShuttingDown, Error> {
+        let params: ShutdownParams = self.request.params()?;
+        let manner = if params.force == Some(true) { Manner::Forced } else { Manner::Graceful };
+        let sessions = self.manager().active() as u64;
+        self.client.server.stop(manner);
+        Ok(ShuttingDown { sessions })
+    }
+
+    // ---- session
+
+    async fn create(&self) -> Result<SessionInfo, Error> {
+        let params: CreateParams = self.request.params()?;
+        let ceiling = self.client.server.agent_max_sessions;
+        if self.principal.role() == Role::Agent && ceiling > 0 && self.manager().active() >= ceiling {
+            return Err(Error::new(ErrorCode::MaxSessionsReached, format!("an agent may have {ceiling} sessions"))
+                .hint("agent.max_sessions in the config sets this"));
+        }
+        Ok(self.manager().create(params).await?.info(self.dialect()))
+    }
+
+    fn list(&self) -> Result<SessionList, Error> {
+        let params: ListParams = self.request.params()?;
+        let seen = self.manager().list(&params).into_iter().filter(|s| self.principal.may_see(&s.spec.id));
+        Ok(SessionList { sessions: seen.map(|s| s.info(self.dialect())).collect() })
+    }
+
+    fn session_info(&self) -> Result<SessionInfo, Error> {
+        let params: SessionParams = self.request.params()?;
+        Ok(self.principal.session(self.manager(), &params.session_id)?.info(self.dialect()))
+    }
+
+    fn get(&self) -> Result<SessionInfo, Error> {
+        let params: GetParams = self.request.params()?;
+        self.principal.check(&params.session_id)?;
+        Ok(self.manager().open(&params.session_id, params.secret_env)?.info(self.dialect()))
+    }
+
+    async fn close(&self) -> Result<SessionInfo, Error> {
+        let params: SessionParams = self.request.params()?;
+        let session = self.principal.session(self.manager(), &params.session_id)?;
+        self.manager().end(&session, Ending::Closed, Manner::Graceful, "closed on request").await?;
+        Ok(session.info(self.dialect()))
+    }
+
+    async fn destroy(&self) -> Result<Destroyed, Error> {
+        let params: DestroyParams = self.request.params()?;
+        let session = self.principal.session(self.manager(), &params.session_id)?;
+        let manner = if params.force == Some(true) { Manner::Forced } else { Manner::Graceful };
+        self.manager().end(&session, Ending::Terminated, manner, "destroyed on request").await?;
+        Ok(Destroyed { session_id: params.session_id, state: SessionState::Terminated })
+    }
+
+    async fn reset(&self) -> Result<SessionInfo, Error> {
+        let params: SessionParams = self.request.params()?;
+        let session = self.principal.session(self.manager(), &params.session_id)?;
+        self.manager().reset(&session).await?;
+        Ok(session.info(self.dialect()))
+    }
+
+    // ---- exec
+
+    /// Hands the command over; with `on_disconnect: cancel` somebody watches the connection for it.
+    async fn submit(&self) -> Result<Arc<Execution>, Error> {
+        let params: RunParams = self.request.params()?;
+        match &params.session_id {
+            Some(id) => self.principal.check(id)?,
+            None => self.principal.may_call(Method::SessionCreate)?,
+        }
+        let on_disconnect = params.on_disconnect.unwrap_or_default();
+        let execution = self.manager().submit(params, &self.principal.caller()).await?;
+        if on_disconnect == OnDisconnect::Cancel {
+            tokio::spawn(cancel_when_gone(Arc::clone(self.client), Arc::clone(&execution)));
+        }
+        Ok(execution)
+    }
+
+    async fn run(&self) -> Result<RunResult, Error> {
+        let execution = self.submit().await?;
+        let finished = execution.wait().await?;
+        Ok(finished.result(&execution, self.dialect()))
+    }
+
+    async fn stream(&self) -> Answer {
+        match self.submit().await {
+            Err(error) => self.done::<()>(Err(error)),
+            Ok(execution) => {
+                let started = StreamStarted { stream_id: StreamId::random(), execution_id: execution.id.clone() };
+                let output = Output::new(started.stream_id.clone(), execution, self.dialect());
+                Answer { line: self.line(Ok(started)), follow: Some(Follow::Output(output)) }
+            }
+        }
+    }
+
+    async fn cancel(&self) -> Result<Cancelled, Error> {
+        let params: CancelParams = self.request.params()?;
+        if let Some(id) = &params.session_id {
+            self.principal.check(id)?;
+        }
+        if let Some(id) = &params.execution_id {
+            self.principal.execution(self.manager(), id)?;
+        }
+        let (execution_id, cancelled) = self.manager().cancel(params).await?;
+        Ok(Cancelled { execution_id, cancelled })
+    }
+
+    async fn input(&self) -> Result<InputTaken, Error> {
+        let params: InputParams = self.request.params()?;
+        let execution_id = self.principal.execution(self.manager(), &params.execution_id)?.id.clone();
+        let written_bytes = self.manager().input(params).await?;
+        Ok(InputTaken { execution_id, written_bytes })
+    }
+
+    async fn signal(&self) -> Result<Signalled, Error> {
+        let params: SignalParams = self.request.params()?;
+        let execution_id = self.principal.execution(self.manager(), &params.execution_id)?.id.clone();
+        let processes = self.manager().signal(params.execution_id, &params.signal).await?;
+        Ok(Signalled { execution_id, processes })
+    }
+
+    fn output(&self) -> Result<OutputSlice, Error> {
+        /// A reply larger than this helps nobody; the rest is one request away.
+        const MOST: u64 = 4 << 20;
+        let params: OutputParams = self.request.params()?;
+        let execution = self.principal.execution(self.manager(), &params.execution_id)?;
+        let log = execution.log(params.stream.unwrap_or_default());
+        let limit = usize::try_from(params.limit.unwrap_or(MOST).clamp(1, MOST)).unwrap_or(usize::MAX);
+        let reading = log.read(params.since.unwrap_or(0), limit);
+        let mut bytes = &reading.slice.bytes[..];
+        // A character cut by the limit comes whole with the next slice; one cut by the end comes as it is.
+        let tail = incomplete_tail(bytes);
+        if tail < bytes.len() && !reading.done {
+            bytes = &bytes[..bytes.len() - tail];
+        }
+        let text = if self.dialect() == Dialect::Plain { Text::lossy(bytes) } else { Text::exact(bytes) };
+        Ok(OutputSlice {
+            data: text.data.into_owned(),
+            encoding: text.encoding,
+            offset: reading.slice.offset,
+            next: reading.slice.offset + bytes.len() as u64,
+            gap: reading.slice.gap.map(|(from, to)| Range { from, to }),
+            done: reading.done,
+        })
+    }
+
+    fn result(&self) -> Result<ResultReply, Error> {
+        let params: ExecutionParams = self.request.params()?;
+        let execution = self.principal.execution(self.manager(), &params.execution_id)?;
+        let info = execution.info();
+        Ok(match execution.finished() {
+            Some(finished) => ResultReply {
+                status: ExecutionStatus::Done,
+                body: ResultBody::Done(finished.result(&execution, self.dialect())),
+            },
+            None => ResultReply {
+                status: info.status,
+                body: ResultBody::NotYet { execution_id: params.execution_id },
+            },
+        })
+    }
+
+    fn executions(&self) -> Result<ExecutionList, Error> {
+        let params: ExecListParams = self.request.params()?;
+        let seen = self.manager().executions(params.session_id.as_ref());
+        let seen = seen.into_iter().filter(|e| self.principal.may_see(&e.session));
+        Ok(ExecutionList { executions: seen.map(|e| e.info()).collect() })
+    }
+
+    // ---- events
+
+    fn subscribe(&self) -> Answer {
+        let params: SubscribeParams = match self.request.params() {
+            Ok(params) => params,
+            Err(error) => return self.done::<()>(Err(error)),
+        };
+        if let Some(id) = &params.session_id
+            && let Err(error) = self.principal.check(id)
+        {
+            return self.done::<()>(Err(error));
+        }
+        let seq = self.manager().engine.events.seq();
+        let reply = Subscribed { stream_id: StreamId::random(), seq };
+        let events = Events::new(params, seq, self.principal.clone(), self.dialect());
+        Answer { line: self.line(Ok(reply)), follow: Some(Follow::Events(events)) }
+    }
+}
+
+async fn cancel_when_gone(client: Arc<Client>, execution: Arc<Execution>) {
+    let mut gone = client.gone.subscribe();
+    let left = async { gone.wait_for(|g| *g).await.is_ok() };
+    tokio::select! {
+        _ = execution.wait() => {}
+        _ = left => {
+            let params = CancelParams { execution_id: Some(execution.id.clone()), ..CancelParams::default() };
+            let _ = client.server.manager.cancel(params).await;
+        }
+    }
+}

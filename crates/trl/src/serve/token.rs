@@ -1,0 +1,44 @@
+//! The operator's token: from the environment, else from its file, else made and written there.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use subtle::ConstantTimeEq;
+
+use super::ServeError;
+use crate::config::{Config, Secret};
+
+pub(crate) fn load(config: &mut Config) -> Result<Secret, ServeError> {
+    if let Some(token) = config.operator_token.take() {
+        return Ok(token);
+    }
+    let path = &config.operator_token_file;
+    match fs::read_to_string(path) {
+        Ok(text) => Secret::new(text.trim().to_string())
+            .ok_or_else(|| ServeError::SocketDir(format!("{} is empty", path.display()))),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            create(path).map_err(ServeError::io(format!("writing {}", path.display())))
+        }
+        Err(e) => Err(ServeError::io(format!("reading {}", path.display()))(e)),
+    }
+}
+
+/// 256 random bits, readable by the owner only.
+fn create(path: &Path) -> io::Result<Secret> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|e| io::Error::other(e.to_string()))?;
+    let token: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    if let Some(dir) = path.parent() {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(token.as_bytes())?;
+    Secret::new(token).ok_or_else(|| io::Error::other("an empty token"))
+}
+
+/// In constant time.
+pub(crate) fn matches(expected: &Secret, presented: &str) -> bool {
+    expected.expose().as_bytes().ct_eq(presented.as_bytes()).into()
+}
