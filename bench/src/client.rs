@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::de::DeserializeOwned;
@@ -14,6 +15,8 @@ use trl_proto::{Method, SessionId};
 
 /// Room for a whole push, so that most lines are found without moving bytes.
 const READ_BYTES: usize = 256 << 10;
+/// Nothing measured here is silent for so long; a daemon that hangs must not hang the measurement.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Lines of a stream, borrowed from one buffer.
 pub(crate) struct Lines<R> {
@@ -44,7 +47,8 @@ impl<R: Read> Lines<R> {
             if self.end == self.buffer.len() {
                 self.buffer.resize(self.end * 2, 0);
             }
-            match self.from.read(&mut self.buffer[self.end..])? {
+            let read = self.from.read(&mut self.buffer[self.end..]);
+            match read.context("the daemon does not answer")? {
                 0 => bail!("the daemon closed the connection"),
                 read => self.end += read,
             }
@@ -80,6 +84,8 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn connect(socket: &Path) -> Result<Self> {
         let to = UnixStream::connect(socket).with_context(|| socket.display().to_string())?;
+        to.set_read_timeout(Some(PATIENCE))?;
+        to.set_write_timeout(Some(PATIENCE))?;
         Ok(Self { lines: Lines::new(to.try_clone()?), to, last_id: 0, line: vec![] })
     }
 

@@ -184,15 +184,13 @@ impl Daemon {
             .expect("the binary starts");
         let outer = child.id().cast_signed();
         lock_live().push(outer);
+        self.pid = outer;
         let ready = read_line(&mut child);
         self.child = Some(child);
         self.ready_line = ready.unwrap_or_else(|| panic!("no ready line; its log:\n{}", self.log()));
-        self.pid = match self.builder.place {
-            Place::Here => outer,
-            Place::PidNamespace => {
-                below(outer).iter().find(|p| p.parent == outer).expect("unshare has a child").pid
-            }
-        };
+        if self.builder.place == Place::PidNamespace {
+            self.pid = below(outer).iter().find(|p| p.parent == outer).expect("unshare has a child").pid;
+        }
     }
 
     /// Starts it again in the same directory after it ended.

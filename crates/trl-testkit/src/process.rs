@@ -152,3 +152,25 @@ pub fn rss_bytes(raw: i32) -> u64 {
 pub fn fd_count(raw: i32) -> usize {
     fs::read_dir(format!("/proc/{raw}/fd")).expect("the process lives").count()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn an_orphan_stays_in_sight_until_it_is_gone() {
+        adopt_orphans();
+        let nap = sleeper();
+        let script = format!("setsid {nap} >/dev/null 2>&1 &");
+        assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+        crate::eventually("it is seen", || procs_matching(&nap).len() == 1);
+        let orphan = procs_matching(&nap)[0];
+        assert!(descendants(own_pid()).contains(&orphan) && is_alive(orphan));
+        signal(orphan, Signal::KILL);
+        wait_gone(orphan);
+        assert!(procs_matching(&nap).is_empty());
+        assert!(zombies_below(own_pid()).iter().any(|p| p.pid == orphan), "an unreaped child is a zombie");
+    }
+}

@@ -37,3 +37,15 @@ impl Random {
         bytes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_bytes() {
+        assert_eq!(Random::seeded(7).bytes(1001), Random::seeded(7).bytes(1001));
+        assert_ne!(Random::seeded(7).bytes(64), Random::seeded(8).bytes(64));
+        assert!((0..1000).all(|_| Random::seeded(9).below(10) < 10));
+    }
+}

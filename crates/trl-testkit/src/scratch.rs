@@ -22,16 +22,19 @@ impl Default for Scratch {
 }
 
 impl Scratch {
-    /// The name says nothing of TRL: tests look for that name where it must not be.
     pub fn new() -> Self {
-        let dir = tempfile::Builder::new().prefix("tk-").tempdir().expect("a temporary directory");
-        Self(dir)
+        Self::under(&std::env::temp_dir()).expect("a temporary directory")
     }
 
     /// In memory where the machine has such a place, as a user's runtime directory is.
     pub fn in_memory() -> Self {
-        let in_shm = tempfile::Builder::new().prefix("tk-").tempdir_in("/dev/shm");
-        in_shm.map_or_else(|_| Self::new(), Self)
+        Self::under(Path::new("/dev/shm")).unwrap_or_default()
+    }
+
+    /// The name says nothing of TRL: tests look for that name where it must not be.
+    fn under(dir: &Path) -> std::io::Result<Self> {
+        let private = fs::Permissions::from_mode(0o700);
+        tempfile::Builder::new().prefix("tk-").permissions(private).tempdir_in(dir).map(Self)
     }
 
     pub fn path(&self) -> &Path {
@@ -119,5 +122,25 @@ impl Signals {
             let n = self.fifo.read(&mut chunk).expect("a readable FIFO");
             self.seen.extend_from_slice(&chunk[..n]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_gate_lets_a_command_go_on_and_it_answers() {
+        let dir = Scratch::new();
+        let (go, done) = (dir.fifo("go"), dir.fifo("done"));
+        let mut heard = dir.listen("done");
+        let script = format!("read x <{go}; echo \"got $x\" >{done}");
+        let mut child = Command::new("sh").args(["-c", &script]).spawn().unwrap();
+        let gate = dir.open_gate("go");
+        assert_eq!(heard.line(), "got go");
+        assert!(child.wait().unwrap().success());
+        drop(gate);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trl_core::execution::Execution;
-use trl_core::output::Follower;
+use trl_core::output::{Follower, Log};
 use trl_proto::envelope;
 use trl_proto::event::SubscribeParams;
 use trl_proto::exec::{ExitPush, OutputPush, Range, Stream};
@@ -52,8 +52,8 @@ impl Output {
                         return client.outbox.send(envelope::push(self.dialect, "exec.exit", &exit));
                     }
                     None => tokio::select! {
-                        () = self.execution.stdout.wait_beyond(out) => {}
-                        () = self.execution.stderr.wait_beyond(err) => {}
+                        () = grown(&self.execution.stdout, out) => {}
+                        () = grown(&self.execution.stderr, err) => {}
                         refused = self.execution.wait() => if refused.is_err() { return },
                     },
                 },
@@ -70,11 +70,12 @@ impl Output {
         let most = end.map_or(u64::MAX, |end| end.saturating_sub(from));
         let limit = usize::try_from(most).unwrap_or(usize::MAX).min(CHUNK);
         if limit == 0 {
-            return Pushed::AllThereIs(from);
+            return Pushed::AllThereIs(None);
         }
-        let slice = follower.peek(limit).slice;
-        let last = end.is_some_and(|end| slice.next() >= end);
-        let seen = slice.next();
+        let reading = follower.peek(limit);
+        let slice = reading.slice;
+        let last = reading.done || end.is_some_and(|end| slice.next() >= end);
+        let seen = (!reading.done).then(|| slice.next());
         let held = if last { 0 } else { incomplete_tail(&slice.bytes) };
         let bytes = &slice.bytes[..slice.bytes.len() - held];
         if bytes.is_empty() {
@@ -98,8 +99,16 @@ impl Output {
 
 enum Pushed {
     Some,
-    /// Nothing more for now; more comes when the log grows beyond this.
-    AllThereIs(u64),
+    /// Nothing more for now; more comes when the log grows beyond this, if it ever can.
+    AllThereIs(Option<u64>),
+}
+
+/// Resolves when there is more; never for a stream that has ended.
+async fn grown(log: &Log, beyond: Option<u64>) {
+    match beyond {
+        Some(offset) => log.wait_beyond(offset).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// `events.subscribe`.
