@@ -132,10 +132,13 @@ fn pointers(strings: &[CString]) -> Vec<*const c_char> {
 
 /// Default dispositions and an empty mask: the program starts as if from a login shell.
 fn reset_signals() {
-    // SAFETY: signal() with SIG_DFL installs no handler; the mask is initialised by sigemptyset.
+    /// As large as the kernel's struct sigaction; all zero means SIG_DFL, no flags, no mask.
+    const DEFAULT: [u64; 4] = [0; 4];
+    // SAFETY: the kernel reads one struct from DEFAULT and installs no handler; the mask is initialised by sigemptyset.
+    // The raw call, because the C library hides two signals it uses itself from its own.
     unsafe {
         for number in 1..=64 {
-            libc::signal(number, libc::SIG_DFL);
+            libc::syscall(libc::SYS_rt_sigaction, number, DEFAULT.as_ptr(), std::ptr::null_mut::<u64>(), 8usize);
         }
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);

@@ -128,7 +128,10 @@ async fn destroy_kills_the_running_command() {
     let nap = sleeper();
     let params = command(&id, &nap, 0);
     let running = tokio::spawn(async move { client.exec_run(params).await });
-    eventually("it runs", || procs_matching(&nap).len() == 1);
+    let pattern = nap.clone();
+    let seen =
+        tokio::task::spawn_blocking(move || eventually("it runs", || procs_matching(&pattern).len() == 1));
+    seen.await.expect("it runs");
     let mut second = connect(&daemon).await;
     let gone = second.destroy_session(DestroySessionParams { session_id: id, force: Some(true) }).await;
     assert_eq!(gone.expect("destroyed").state, "terminated");

@@ -96,7 +96,8 @@ fn told_to_end_it_takes_everything_along() {
     let mut daemon = builder().start();
     let _sessions = busy_sessions(&daemon);
     let handles = handles(&daemon);
-    assert!(daemon.stop().success());
+    let status = daemon.stop();
+    assert!(status.success(), "{status}");
     assert_all_end(&handles);
     daemon.assert_nothing_left();
     assert!(!daemon.socket().exists(), "the socket is removed");
@@ -111,7 +112,8 @@ fn told_to_end_while_sessions_start_it_leaves_none() {
         for _ in 0..8 {
             client.send("session.create", json!({"shell": "/bin/sh"}));
         }
-        assert!(daemon.stop().success());
+        let status = daemon.stop();
+        assert!(status.success(), "{status}");
         daemon.assert_nothing_left();
     }
 }

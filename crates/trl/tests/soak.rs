@@ -129,7 +129,7 @@ fn no_child_runs(daemon: &Daemon) -> bool {
 }
 
 #[test]
-fn nothing_grows() {
+fn soak_leaves_nothing_behind() {
     if !available("a pid namespace (unshare)", pid_namespace().is_some()) {
         return;
     }

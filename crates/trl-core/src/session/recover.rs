@@ -47,9 +47,11 @@ impl Task {
         }
     }
 
-    /// With exact renewal no command runs without a rollback point of its own.
+    /// With exact renewal no command runs without a rollback point of its own; otherwise without any.
     pub(super) fn must_renew_first(&self) -> bool {
-        self.renew_at.is_some() && self.session.spec.renewal == Renewal::Exact
+        let shell = self.body.as_ref().and_then(|b| b.shell.as_ref());
+        let none = shell.is_some_and(|s| s.standby.is_none() && s.snapshot.is_none());
+        self.renew_at.is_some() && (none || self.session.spec.renewal == Renewal::Exact)
     }
 
     fn renew(&mut self) {

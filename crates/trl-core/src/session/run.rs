@@ -23,7 +23,8 @@ use crate::output::Log;
 use crate::shell::channel::{Leftover, Outlet, Source};
 use crate::shell::feed::Feeder;
 use crate::shell::files::Medium;
-use crate::shell::{Kind, wrap};
+use crate::shell::wrap::{self, Places};
+use crate::shell::Kind;
 
 #[derive(Debug)]
 pub struct Run {
@@ -268,8 +269,10 @@ fn tell(order: &Order, body: &mut Body, nonce: u64) -> io::Result<Feeders> {
     let letter = if order.around.is_plain() {
         letter
     } else {
-        let wrapper = wrap::text(shell.kind, &files.paths, &order.around, (&stdin_path, &shell.cwd));
-        files.write("w", wrapper.as_bytes())?;
+        let places = Places { stdin: &stdin_path, back: &shell.cwd };
+        let wrapper = wrap::wrapper(shell.kind, &files.paths, &order.around, places);
+        files.write("w", wrapper.outer.as_bytes())?;
+        files.write("x", wrapper.inner.as_bytes())?;
         "w"
     };
     let verb = if carry { format!("r{letter}") } else { letter.to_string() };
@@ -318,6 +321,7 @@ pub fn tidy(body: &Body, order: &Order) {
     }
     if !order.around.is_plain() {
         body.files.remove("w");
+        body.files.remove("x");
     }
 }
 

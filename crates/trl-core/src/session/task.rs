@@ -632,10 +632,11 @@ impl Task {
         if look == Look::Waiting {
             return;
         }
-        if run.reported.is_some() {
-            self.finish_reported();
-        } else if run.died.is_some() {
+        // The signal may have reached the shell just after its report: then there is no shell to go on with.
+        if run.died.is_some() {
             self.finish_dead();
+        } else if run.reported.is_some() {
+            self.finish_reported();
         } else if gave_up {
             run.died = Some(Exit::Signal(9));
             if let Some(body) = &mut self.body {

@@ -8,7 +8,7 @@
 //! | `u` | the command, a new file per execution (a FIFO where files would reach a disk) |
 //! | `o` `e` | FIFOs: stdout and stderr of the running command |
 //! | `b` `i` | stdin as a file (given bytes) or as a FIFO (open stdin) |
-//! | `w` | the wrapper of a command with its own environment or directory |
+//! | `w` `x` | the wrapper of a command with its own environment or directory |
 //! | `r` | `return N`: sets `$?` without a fork |
 //! | `n` | FIFO: the shell's own stdout outside commands |
 //! | `d` `t` | FIFO and file of a text snapshot |
@@ -68,6 +68,9 @@ impl Paths {
     }
     pub(super) fn wrapper(&self) -> String {
         self.word("w")
+    }
+    pub(super) fn inner(&self) -> String {
+        self.word("x")
     }
     pub(super) fn carry(&self) -> String {
         self.word("r")

@@ -183,7 +183,8 @@ fn dump(kind: Kind) -> Option<&'static str> {
             "builtin typeset -p; builtin functions; builtin alias -L; builtin print \"umask $(umask)\"; builtin trap; builtin set +o",
         ),
         Kind::Ksh93 => Some(
-            "command typeset -p; command typeset -f; command alias -p; command print \"umask $(umask)\"; command trap; command set +o",
+            // it prints functions without a newline after them
+            "command typeset -p; for __trf in $(command typeset +f); do command typeset -f \"${__trf%%\\(*}\"; command print; done; unset __trf; command alias -p; command print \"umask $(umask)\"; command trap; command set +o",
         ),
         Kind::Dash | Kind::Ash | Kind::Fish => None,
     }

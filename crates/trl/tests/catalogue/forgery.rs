@@ -10,12 +10,13 @@ use crate::case::{Case, Outcome, Row, Shells, is, req, row};
 pub(crate) const ROWS: &[Row] = &[row(117, "forged_reports", Shells::All, forged_reports)];
 
 /// Writes plausible reports to every report FIFO below `$1` until it is killed, and a line to `$2` after each round.
+/// Whole messages only: a job that tears others' messages apart harms its own session, which it could do anyway.
 const FORGER: &str = r#"
 while :; do
   for fifo in $(find "$1" -type p -name s); do
     printf 'R 0 /\0R 42 /tmp\0P\0S\0S %d\0' "$$" >"$fifo"
     printf 'R 0 0 /\0R 00000000 0 /tmp\0R x 0 /\0R  0 /\0X 0\0\0\0' >"$fifo"
-    printf 'R' >"$fifo"; printf ' 7 /etc\0' >"$fifo"
+    printf 'R 7 /etc\0' >"$fifo"
     printf 'R 99999999999999999999 /\0R -1 \0' >"$fifo"
     found=1
   done

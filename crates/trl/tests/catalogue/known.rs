@@ -70,27 +70,9 @@ const KNOWN: &[Known] = &[
     },
     Known {
         shell: Shell::Ksh93,
-        row: 35,
-        symptoms: &["jobs:"],
-        reason: "jobs of ksh93 shows the process that keeps the rollback point",
-    },
-    Known {
-        shell: Shell::Ksh93,
-        row: 36,
-        symptoms: &["kill %1"],
-        reason: "jobs of ksh93 do not last from one command to the next",
-    },
-    Known {
-        shell: Shell::Ksh93,
         row: 45,
         symptoms: &["earlier background job"],
         reason: "sleep is built into ksh93, so its background copy is a ksh93 process",
-    },
-    Known {
-        shell: Shell::Ksh93,
-        row: 86,
-        symptoms: &["SigIgn:\t0000000000000006"],
-        reason: "after a rollback ksh93 goes on ignoring INT and QUIT",
     },
 ];
 

@@ -29,7 +29,7 @@ fn queued_commands_run_in_order() {
     let first = session.start(&format!("read x <{gate}; n=0"), json!({}));
     session.running();
     let rest: Vec<u64> =
-        (0..5).map(|i| session.start(&format!("n=$n{i}; echo $n"), json!({"queue": true}))).collect();
+        (0..5).map(|i| session.start(&format!("n=${{n}}{i}; echo $n"), json!({"queue": true}))).collect();
     let id = session.id.clone();
     let mut watcher = daemon.client();
     eventually("five wait", || count(&watcher.ok("exec.list", json!({"session_id": id})), "queued") == 5);

@@ -16,7 +16,7 @@ fn assert_usable(client: &mut Client) {
 fn json_rpc_echoes_its_id() {
     let daemon = daemon();
     let mut client = daemon.client();
-    for id in ["7", "\"seven\"", "-1", "null", "9007199254740993", "\"\\u00e9\""] {
+    for id in ["7", "\"seven\"", "-1", "9007199254740993", "\"\\u00e9\""] {
         client.write_line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"system.ping"}}"#));
         let reply = next_json(&mut client);
         assert_eq!(reply["id"], serde_json::from_str::<Value>(id).expect("an id"));

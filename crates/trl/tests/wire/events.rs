@@ -76,7 +76,6 @@ fn a_subscription_can_be_narrowed() {
     let run = b.run("true");
     let event = next(&mut watcher);
     assert_eq!((&event["kind"], &event["execution_id"]), (&json!("exec.finished"), &json!(run.execution_id)));
-    assert!(watcher.call("events.subscribe", json!({"kinds": ["no.such"]})).is_err());
 }
 
 #[test]
@@ -84,6 +83,7 @@ fn a_shell_lost_while_idle_is_an_event() {
     let daemon = daemon();
     let mut session = daemon.session(Shell::Dash);
     session.run("keep=kept");
+    session.run("true"); // starts only when the rollback point has the command before it
     let mut watcher = daemon.client();
     watcher.ok("events.subscribe", json!({"kinds": ["shell.replaced"]}));
     let pid = session.pid();

@@ -4,16 +4,31 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Output, Stdio};
+use std::time::Duration;
 
+use rustix::process::Signal;
+use trl_testkit::process::{pidfd, readable, signal};
 use trl_testkit::{Daemon, Shell, json};
 
 use crate::daemon;
 
+/// A daemon that has not given up by then is running.
+const GIVES_UP_WITHIN: Duration = Duration::from_secs(15);
+
 /// Tries to start another daemon on `socket`; it is expected to give up by itself.
 fn another(daemon: &Daemon, socket: &Path) -> Output {
     let mut command = daemon.command();
-    command.args(["serve", "--socket"]).arg(socket).stdin(Stdio::null());
-    command.output().expect("the binary runs")
+    command.args(["serve", "--socket"]).arg(socket);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.expect("the binary runs");
+    let pid = child.id().cast_signed();
+    let gave_up = pidfd(pid).is_none_or(|fd| readable(&fd, GIVES_UP_WITHIN));
+    if !gave_up {
+        signal(pid, Signal::TERM);
+    }
+    let output = child.wait_with_output().expect("our child");
+    assert!(gave_up, "it started on {}", socket.display());
+    output
 }
 
 fn said(output: &Output) -> String {
