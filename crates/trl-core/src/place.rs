@@ -1,11 +1,12 @@
 //! Where session directories live: a private directory, in memory if there is one, one per daemon.
 //!
-//! `<root>/<pid>-<start>/` belongs to one daemon and holds its session directories. A daemon that starts removes what
-//! dead daemons of the same user left under the same root, after ending processes that still use it.
+//! `<root>/d-<random>/` belongs to one daemon, which holds the lock in it, and has its session directories. A daemon
+//! that starts removes what dead daemons of the same user (nobody holds their lock) left under the same root, after
+//! ending processes that still use it.
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use trl_sys::{machine, tree};
@@ -16,6 +17,8 @@ use crate::shell::files::Medium;
 pub struct Place {
     dir: PathBuf,
     pub medium: Medium,
+    /// Held for life; goes with the process, whatever ends it.
+    _lock: fs::File,
 }
 
 impl Place {
@@ -27,12 +30,11 @@ impl Place {
         };
         private_dir(&root)?;
         remove_dead(&root);
-        let pid = i32::try_from(std::process::id()).map_err(io::Error::other)?;
-        let start = tree::stat(pid).map_or(0, |s| s.start);
-        let dir = root.join(format!("{pid}-{start}"));
+        let dir = root.join(format!("d-{:016x}", crate::session::run::nonce()));
         private_dir(&dir)?;
+        let lock = lock_file(&dir)?;
         let medium = if machine::is_in_memory(&dir) { Medium::Memory } else { Medium::Disk };
-        Ok(Self { dir, medium })
+        Ok(Self { dir, medium, _lock: lock })
     }
 
     pub fn dir(&self) -> &Path {
@@ -76,13 +78,19 @@ pub fn private_dir(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Locks a daemon's directory; fails while its daemon lives.
+fn lock_file(dir: &Path) -> io::Result<fs::File> {
+    let file = fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(dir.join("lock"))?;
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+    Ok(file)
+}
+
 fn remove_dead(root: &Path) {
     let Ok(entries) = fs::read_dir(root) else { return };
     for entry in entries.flatten() {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(|n| n.split_once('-'));
-        let Some((Ok(pid), Ok(start))) = owner.map(|(p, s)| (p.parse::<i32>(), s.parse::<u64>())) else { continue };
-        if tree::stat(pid).is_none_or(|s| s.start != start) {
+        let ours = entry.file_name().to_str().is_some_and(|n| n.starts_with("d-"));
+        // Whoever gets the lock knows that its owner is dead.
+        if ours && lock_file(&entry.path()).is_ok() {
             end_users_of(&entry.path());
             let _ = fs::remove_dir_all(entry.path());
         }
@@ -117,13 +125,12 @@ mod tests {
     #[test]
     fn a_dead_daemons_leavings_go_and_a_live_ones_stay() {
         let root = tempfile::tempdir().unwrap();
-        let dead = root.path().join("999999999-1");
+        let dead = root.path().join("d-dead");
         fs::create_dir(&dead).unwrap();
-        let me = i32::try_from(std::process::id()).unwrap();
-        let live = root.path().join(format!("{me}-{}", tree::stat(me).unwrap().start));
-        fs::create_dir(&live).unwrap();
+        let live = Place::create(Some(root.path())).unwrap();
+        assert!(!dead.exists());
         remove_dead(root.path());
-        assert!(!dead.exists() && live.exists());
+        assert!(live.dir().exists());
     }
 
     #[test]

@@ -143,7 +143,7 @@ const MAX_ROUNDS: u32 = 2000;
 pub(crate) fn exterminate(root: i32, spared: &HashSet<i32>) {
     let spared: Vec<tree::Proc> = spared.iter().filter_map(|pid| tree::identify(*pid)).collect();
     for _ in 0..MAX_ROUNDS {
-        let hit = tree::freeze_and_kill(|| tree::below(root, &spared));
+        let hit = tree::freeze_and_kill(|| tree::all_below(root, &spared));
         let mut left = 0;
         for pid in tree::children_of_main_thread(root) {
             if !spared.iter().any(|s| s.pid == pid) && reap::child(pid, Zombie::Collect).is_none() {

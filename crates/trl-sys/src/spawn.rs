@@ -2,7 +2,7 @@
 //!
 //! The program gets a session and a process group of its own, but does not lead the group: some shells answer
 //! TERM by signalling the group they lead, which would take older background jobs with them. So a short-lived
-//! leader makes both, forks the program, says its pid and ends; the program is then the keeper's adopted child.
+//! leader makes both, forks the program as its sibling, says its pid and ends.
 //!
 //! Only called in the single-threaded keeper: between fork and exec any code may run.
 
@@ -79,7 +79,9 @@ fn lead(program: &Program, tell: &OwnedFd) -> ! {
     // SAFETY: plain system calls in a single-threaded process; `_exit` runs no destructors, which is wanted here.
     unsafe {
         libc::setsid();
-        match libc::fork() {
+        // The keeper is the program's parent from its first instruction: a `$PPID` that named the leader would be a
+        // stale pid moments later.
+        match libc::syscall(libc::SYS_clone, libc::CLONE_PARENT | libc::SIGCHLD, 0, 0, 0, 0) as i32 {
             -1 => say(tell, Stage::Fork as i32, *libc::__errno_location()),
             0 => become_program(program, tell),
             pid => say(tell, 0, pid),

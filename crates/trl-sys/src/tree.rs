@@ -8,6 +8,7 @@
 //!
 //! A walk is not atomic, so callers that must reach everything repeat it until it comes back empty.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
 
@@ -123,6 +124,41 @@ pub fn below(root: i32, spared: &[Proc]) -> Vec<Proc> {
     found
 }
 
+/// Like [`below`], but by asking every process for its parent: slower, and sees all of them. The children lists may
+/// skip an entry while a sibling is being reaped.
+pub fn below_for_sure(root: i32, spared: &[Proc]) -> Vec<Proc> {
+    let mut by_parent: HashMap<i32, Vec<(Proc, Stat)>> = HashMap::new();
+    let Ok(processes) = fs::read_dir("/proc") else { return below(root, spared) };
+    for pid in processes.flatten().filter_map(|p| p.file_name().to_str()?.parse::<i32>().ok()) {
+        if let Some(stat) = stat(pid) {
+            by_parent.entry(stat.ppid).or_default().push((Proc { pid, start: stat.start }, stat));
+        }
+    }
+    let mut found = Vec::new();
+    let mut queue = vec![root];
+    while let Some(parent) = queue.pop() {
+        for (proc, stat) in by_parent.remove(&parent).unwrap_or_default() {
+            if !spared.contains(&proc) {
+                queue.push(proc.pid);
+                found.extend(stat.alive().then_some(proc));
+            }
+        }
+    }
+    found
+}
+
+/// Children of `pid`, without the chance to miss one.
+pub fn children_for_sure(pid: i32) -> Vec<i32> {
+    let all = below_for_sure(pid, &[]);
+    all.into_iter().map(|p| p.pid).filter(|p| stat(*p).is_some_and(|s| s.ppid == pid)).collect()
+}
+
+/// Everything below `root`, confirmed when it seems to be nothing.
+pub fn all_below(root: i32, spared: &[Proc]) -> Vec<Proc> {
+    let found = below(root, spared);
+    if found.is_empty() { below_for_sure(root, spared) } else { found }
+}
+
 /// Sends `signal` to exactly this process. False when it is gone.
 pub fn signal(target: Proc, signal: Signal) -> bool {
     let Some(pid) = Pid::from_raw(target.pid) else { return false };
@@ -210,6 +246,8 @@ mod tests {
         let proc = identify(pid).unwrap();
         assert!(below(me, &[]).contains(&proc));
         assert!(!below(me, &[proc]).contains(&proc));
+        assert!(below_for_sure(me, &[]).contains(&proc));
+        assert!(!below_for_sure(me, &[proc]).contains(&proc));
         assert!(is_within(pid, me));
         assert!(!signal(Proc { pid, start: proc.start + 1 }, Signal::KILL));
         assert!(signal(proc, Signal::KILL));

@@ -137,6 +137,17 @@ impl Body {
         tree::below(self.keeper, &spared).into_iter().filter(|p| *p != main).collect()
     }
 
+    /// Ends what belongs to nobody: a clone that was on its way when its shell died would listen on a slot that is
+    /// given to another.
+    pub fn kill_strays(&mut self) {
+        let keeper = self.keeper;
+        let spared: Vec<Proc> = self.spared();
+        let main = self.main;
+        tree::freeze_and_kill(|| {
+            tree::below_for_sure(keeper, &spared).into_iter().filter(|p| Some(*p) != main).collect()
+        });
+    }
+
     /// Forgets the rollback point and ends its process.
     pub fn drop_standby(&mut self) {
         if let Some(standby) = self.shell.as_mut().and_then(|s| s.standby.take()) {

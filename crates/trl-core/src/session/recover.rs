@@ -66,6 +66,7 @@ impl Task {
             ("d".to_string(), Phase::Dumping { nonce, until, text: Zeroizing::default(), purpose })
         } else {
             let slot = shell.free_slot();
+            shell.control.forget(slot);
             let before = match shell.kind.knows_its_pid() {
                 true => Vec::new(),
                 false => tree::children_of_main_thread(main.pid),
@@ -104,7 +105,10 @@ impl Task {
             None => body.main.and_then(|main| cut_out_clone(main.pid, &before)),
         };
         match proc {
-            None => tracing::warn!(session = %self.session.spec.id, "a clone came up and was gone again"),
+            None => {
+                tracing::warn!(session = %self.session.spec.id, "a clone came up and was gone again");
+                body.kill_strays();
+            }
             Some(proc) => {
                 body.drop_standby();
                 if let Some(shell) = &mut body.shell {
@@ -151,6 +155,9 @@ impl Task {
 
     /// The shell is gone: its clone takes over, or a fresh one.
     pub(super) fn recover(&mut self, then: Then) {
+        if let (Phase::Renewing { .. }, Some(body)) = (&self.phase, &mut self.body) {
+            body.kill_strays();
+        }
         let standby = self.body.as_mut().and_then(|b| b.shell.as_mut()).and_then(|s| s.standby.take());
         let alive = standby.filter(|s| tree::identify(s.proc.pid) == Some(s.proc));
         let Some(standby) = alive else { return self.restart(then) };
@@ -190,6 +197,7 @@ impl Task {
         let wanted = shell.snapshot.as_ref().map_or(&shell.cwd, |s| &s.cwd);
         let cwd = checked_dir(wanted).unwrap_or_else(|_| "/".into());
         shell.slot = 0;
+        shell.control.forget(0);
         shell.depth = 0;
         shell.cwd.clone_from(&cwd);
         let nonce = nonce();
@@ -284,7 +292,7 @@ impl Task {
         self.session.public().working_dir.clone_from(&self.session.spec.working_dir);
         // What earlier commands left running goes with their shell.
         let keeper = body.keeper;
-        tree::freeze_and_kill(|| tree::below(keeper, &[]));
+        tree::freeze_and_kill(|| tree::all_below(keeper, &[]));
         body.background.clear();
         self.created = Some(reply);
         self.restart(Then::Open);
@@ -307,6 +315,9 @@ impl Task {
             Phase::Renewing { until, .. } | Phase::Dumping { until, .. } if now >= *until => {
                 tracing::warn!(session = %self.session.spec.id, "the rollback point could not be renewed");
                 self.phase = Phase::Idle;
+                if let Some(body) = &mut self.body {
+                    body.kill_strays();
+                }
                 self.try_next();
             }
             _ => {}
@@ -334,7 +345,9 @@ impl Task {
 
 /// A shell that does not know its pid waits for a middle process, which waits for the clone: find both, end the first.
 fn cut_out_clone(main: i32, before: &[i32]) -> Option<Proc> {
-    let middle = tree::children_of_main_thread(main).into_iter().find(|p| !before.contains(p))?;
+    let new = |pids: Vec<i32>| pids.into_iter().find(|p| !before.contains(p));
+    // A sibling that is just being reaped may hide it for a moment.
+    let middle = new(tree::children_of_main_thread(main)).or_else(|| new(tree::children_for_sure(main)))?;
     let clone = tree::children_of_main_thread(middle).first().and_then(|pid| tree::identify(*pid));
     tree::signal(tree::identify(middle)?, Signal::KILL);
     clone

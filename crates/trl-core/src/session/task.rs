@@ -56,7 +56,7 @@ pub struct Task {
     /// When the rollback point is to be renewed.
     pub(super) renew_at: Option<Instant>,
     /// Its place among the sessions the daemon may have.
-    _seat: Seat,
+    seat: Option<Seat>,
 }
 
 #[derive(Debug)]
@@ -106,6 +106,10 @@ pub(super) struct EndPlan {
     into: Ending,
     reason: String,
     replies: Vec<tokio::sync::oneshot::Sender<()>>,
+    /// The last execution, if it was the session's end: its result comes when nothing is left.
+    last: Option<Box<Done>>,
+    /// Why it never came up.
+    failure: Option<Error>,
 }
 
 /// A keeper that takes longer than this to kill everything is abandoned (and logged).
@@ -132,13 +136,14 @@ pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Star
         direct,
         replaced: None,
         renew_at: None,
-        _seat: seat,
+        seat: Some(seat),
     };
+    if task.created.is_none() {
+        task.set_state(SessionState::Ready);
+    }
     tokio::spawn(async move {
         if task.created.is_some() {
             task.open(Then::Open);
-        } else {
-            task.set_state(SessionState::Ready);
         }
         task.run().await;
     });
@@ -350,14 +355,30 @@ impl Task {
         let own_exit = run.stop.is_none() && matches!(run.died, Some(Exit::Code(_)));
         let ends_session = body.shell.is_none() || (self.session.spec.on_exit == OnExit::Terminate && own_exit);
         let done = Box::new(Done { run: *run, at, text });
+        if self.never_heard() && done.run.stop.is_none() && self.ending.is_none() {
+            // The shell died before it read the command: the next one gets it.
+            self.queue.push_front(done.run.order);
+            return self.recover(Then::Replace);
+        }
         if ends_session || self.ending.is_some() {
-            self.publish_done(*done, ShellState::Ended, 0);
             if self.ending.is_none() {
                 self.plan_end(Ending::Terminated, "its command ended".into(), None);
             }
+            self.publish_at_end(done);
             self.go_on_ending();
         } else {
             self.recover(Then::Publish(done));
+        }
+    }
+
+    fn never_heard(&self) -> bool {
+        let shell = self.body.as_ref().and_then(|b| b.shell.as_ref());
+        shell.is_some_and(|s| s.control.is_unheard(s.slot))
+    }
+
+    fn publish_at_end(&mut self, done: Box<Done>) {
+        if let Some(plan) = &mut self.ending {
+            plan.last = Some(done);
         }
     }
 
@@ -399,7 +420,7 @@ impl Task {
             public.working_dir = outcome.working_dir.clone();
             public.last_activity = Stamp::now();
         }
-        if self.queue.is_empty() {
+        if self.queue.is_empty() && !matches!(self.phase, Phase::Over) {
             self.set_state(SessionState::Idle);
         }
         execution.finish(outcome, text);
@@ -728,11 +749,11 @@ impl Task {
             self.publish_done(*done, ShellState::Ended, 0);
         }
         let reason = format!("its shell could not be started: {error}");
-        match self.created.take() {
-            Some(created) => drop(created.send(Err(error))),
-            None => self.refuse_queue(&error),
-        }
+        self.refuse_queue(&error);
         self.plan_end(Ending::Terminated, reason.clone(), None);
+        if let Some(plan) = &mut self.ending {
+            plan.failure = Some(error);
+        }
         self.end(Ending::Terminated, Manner::Forced, reason);
     }
 
@@ -743,7 +764,7 @@ impl Task {
     }
 
     fn plan_end(&mut self, into: Ending, reason: String, reply: Option<tokio::sync::oneshot::Sender<()>>) {
-        let plan = self.ending.get_or_insert_with(|| EndPlan { into, reason, replies: Vec::new() });
+        let plan = self.ending.get_or_insert_with(|| EndPlan { into, reason, replies: Vec::new(), last: None, failure: None });
         if into == Ending::Terminated {
             plan.into = into;
         }
@@ -785,7 +806,7 @@ impl Task {
     fn look_ending(&mut self) {
         let (Phase::Ending(stop), Some(body)) = (&mut self.phase, &self.body) else { return };
         let keeper = body.keeper;
-        if stop.look(|| tree::below(keeper, &[])) == Look::Over {
+        if stop.look(|| tree::all_below(keeper, &[])) == Look::Over {
             self.let_go();
         }
     }
@@ -809,7 +830,7 @@ impl Task {
                     let grace = self.engine.settings.grace;
                     run.stop.get_or_insert_with(|| Stop::new(Why::Cancel, Signal::KILL, grace));
                     let text = run.drain(body);
-                    self.publish_done(Done { run: *run, at: Instant::now(), text }, ShellState::Ended, 0);
+                    self.publish_at_end(Box::new(Done { run: *run, at: Instant::now(), text }));
                 }
                 self.over();
             }
@@ -846,9 +867,8 @@ impl Task {
     /// The last step: nothing is left of it but its info.
     fn over(&mut self) {
         self.phase = Phase::Over;
-        self.body = None;
         self.session.set_keeper(0);
-        let plan = self.ending.take();
+        let mut plan = self.ending.take();
         let (into, reason) = plan.as_ref().map_or((Ending::Terminated, "ended".to_string()), |p| (p.into, p.reason.clone()));
         let state = match into {
             Ending::Closed => SessionState::Closed,
@@ -861,11 +881,19 @@ impl Task {
             public.running = None;
             public.ended = Some((reason.clone(), Instant::now()));
         }
+        if let Some(done) = plan.as_mut().and_then(|p| p.last.take()) {
+            self.publish_done(*done, ShellState::Ended, 0);
+        }
+        self.body = None;
         for order in std::mem::take(&mut self.queue) {
             self.publish_never_ran(order);
         }
         let session_id = self.session.spec.id.clone();
         self.engine.events.emit(Happening::SessionEnded { session_id, state, reason });
+        self.seat = None;
+        if let (Some(created), Some(error)) = (self.created.take(), plan.as_mut().and_then(|p| p.failure.take())) {
+            let _ = created.send(Err(error));
+        }
         for reply in plan.into_iter().flat_map(|p| p.replies) {
             let _ = reply.send(());
         }
@@ -888,7 +916,7 @@ async fn sleep_until(moment: Option<Instant>) {
 
 /// Everything the command started that is still alive, and the shell itself unless it has reported.
 fn targets(run: &Run, body: &Body) -> Vec<Proc> {
-    let mut found = tree::below(body.keeper, &run.spared);
+    let mut found = tree::all_below(body.keeper, &run.spared);
     if run.reported.is_some() {
         found.retain(|p| !body.is_main(p.pid));
     }

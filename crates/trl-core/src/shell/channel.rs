@@ -133,13 +133,18 @@ impl Control {
         Ok(control)
     }
 
-    /// Tells the shell in `slot`. Leftovers for a shell that died before reading them go first.
+    /// Tells the shell in `slot`.
     pub fn tell(&self, slot: usize, verb: &str, nonce: u64) -> io::Result<()> {
-        self.forget(slot);
         fifo::write_all(&self.slots[slot], format!("{verb} {nonce}\n").as_bytes())
     }
 
-    fn forget(&self, slot: usize) {
+    /// Whether something was told that no shell has read.
+    pub fn is_unheard(&self, slot: usize) -> bool {
+        fifo::pending(&self.slots[slot]) > 0
+    }
+
+    /// Drops leftovers for a shell that died before reading them.
+    pub fn forget(&self, slot: usize) {
         let mut junk = [0; 256];
         while fifo::pending(&self.slots[slot]) > 0 {
             if !matches!(fifo::read(&self.slots[slot], &mut junk), Ok(Found::Bytes(_))) {

@@ -195,6 +195,8 @@ pub fn restore(kind: Kind, paths: &Paths) -> String {
     let place = paths.snapshot();
     match kind {
         Kind::Fish => format!("builtin source {place} >/dev/null 2>/dev/null\ntrue\n"),
+        // functions that ksh93 sourced from a file are printed from that file, which will be gone
+        Kind::Ksh93 => format!("eval \"$(<{place})\" >/dev/null 2>/dev/null\n:\n"),
         _ => format!("{} . {place} >/dev/null 2>/dev/null\n:\n", builtin(kind)),
     }
 }

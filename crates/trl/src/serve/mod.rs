@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::net::UnixListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use trl_core::env::Inherited;
 use trl_core::session::messages::Manner;
@@ -86,6 +86,7 @@ pub(crate) fn daemon(config: Config) -> Result<(), ServeError> {
     let (server, runtime) = prepare(config)?;
     runtime.block_on(async {
         let listener = claim.listen()?;
+        tokio::spawn(background(Arc::clone(&server), Signals::listen()?));
         say_ready(&config_line(&server));
         let ended = serve(Arc::clone(&server), listener).await;
         drop(claim);
@@ -98,7 +99,7 @@ pub(crate) fn stdio(mut config: Config) -> Result<(), ServeError> {
     config.socket = PathBuf::new();
     let (server, runtime) = prepare(config)?;
     let outcome = runtime.block_on(async {
-        tokio::spawn(background(Arc::clone(&server)));
+        tokio::spawn(background(Arc::clone(&server), Signals::listen()?));
         let client = connection::Client::stdio(&server);
         let mut stop = server.stop.subscribe();
         tokio::select! {
@@ -149,24 +150,39 @@ fn say_ready(line: &str) {
 }
 
 /// What runs beside the clients.
-async fn background(server: Arc<Server>) {
+async fn background(server: Arc<Server>, mut signals: Signals) {
     tokio::spawn(Arc::clone(&server.manager).housekeep());
-    let signals = [SignalKind::child(), SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
-    let [Ok(mut child), Ok(mut term), Ok(mut int), Ok(mut hup)] = signals.map(signal) else {
-        return tracing::error!("signals cannot be received");
-    };
     loop {
         tokio::select! {
-            _ = child.recv() => Manager::reap(),
-            _ = term.recv() => server.stop(Manner::Graceful),
-            _ = int.recv() => server.stop(Manner::Graceful),
-            _ = hup.recv() => {}
+            _ = signals.child.recv() => Manager::reap(),
+            _ = signals.terminate.recv() => server.stop(Manner::Graceful),
+            _ = signals.interrupt.recv() => server.stop(Manner::Graceful),
+            _ = signals.hangup.recv() => {}
         }
     }
 }
 
+/// The signals the daemon acts on, from the moment this exists.
+struct Signals {
+    child: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, ServeError> {
+        let on = |kind| signal(kind).map_err(ServeError::io("receiving signals"));
+        Ok(Self {
+            child: on(SignalKind::child())?,
+            terminate: on(SignalKind::terminate())?,
+            interrupt: on(SignalKind::interrupt())?,
+            hangup: on(SignalKind::hangup())?,
+        })
+    }
+}
+
 async fn serve(server: Arc<Server>, listener: UnixListener) -> Result<(), ServeError> {
-    tokio::spawn(background(Arc::clone(&server)));
     let mut stop = server.stop.subscribe();
     loop {
         tokio::select! {

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,9 @@ impl Claim {
 
     /// Binds; a stale socket of a dead daemon is replaced.
     pub(crate) fn listen(&self) -> Result<UnixListener, ServeError> {
-        let _ = fs::remove_file(&self.socket);
+        if fs::symlink_metadata(&self.socket).is_ok_and(|m| m.file_type().is_socket()) {
+            let _ = fs::remove_file(&self.socket);
+        }
         let what = format!("listening on {}", self.socket.display());
         let bind = || -> io::Result<UnixListener> {
             let listener = UnixListener::bind(&self.socket)?;
@@ -65,5 +67,5 @@ fn make_private(dir: &Path) -> Result<(), ServeError> {
             .create(dir)
             .map_err(ServeError::io(format!("making {}", dir.display())))?;
     }
-    paths::check_private_dir(dir, paths::user_id()).map_err(|fault| ServeError::SocketDir(fault.to_string()))
+    paths::check_private_dir(dir, paths::user_id()).map_err(|fault| ServeError::SocketDir(format!("{}: {fault}", dir.display())))
 }
