@@ -106,9 +106,13 @@ pub fn children(pid: i32) -> Vec<i32> {
     all
 }
 
-/// Everything alive below `root`, parents first, without `spared` processes and what is below them.
+/// Everything alive below `root`, parents first, without `spared` processes and what is below them. Below "no process"
+/// (0, which the kernel shows as the parent of process 1) there is nothing.
 pub fn below(root: i32, spared: &[Proc]) -> Vec<Proc> {
     let mut found = Vec::new();
+    if root <= 0 {
+        return found;
+    }
     let mut queue = children(root);
     while let Some(pid) = queue.pop() {
         let Some(stat) = stat(pid) else { continue };
@@ -135,7 +139,7 @@ pub fn below_for_sure(root: i32, spared: &[Proc]) -> Vec<Proc> {
         }
     }
     let mut found = Vec::new();
-    let mut queue = vec![root];
+    let mut queue = if root > 0 { vec![root] } else { Vec::new() };
     while let Some(parent) = queue.pop() {
         for (proc, stat) in by_parent.remove(&parent).unwrap_or_default() {
             if !spared.contains(&proc) {
@@ -236,6 +240,15 @@ mod tests {
         let text = b"42 (a) b) (c) S 7 1 1 0 -1 4 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1";
         assert_eq!(parse_stat(text), Some(Stat { state: b'S', ppid: 7, start: 12345 }));
         assert_eq!(parse_stat(b"garbage"), None);
+    }
+
+    #[test]
+    fn nothing_is_below_no_process() {
+        for root in [0, -1] {
+            assert_eq!(below(root, &[]), []);
+            assert_eq!(below_for_sure(root, &[]), []);
+            assert_eq!(all_below(root, &[]), []);
+        }
     }
 
     #[test]

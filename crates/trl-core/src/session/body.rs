@@ -117,17 +117,15 @@ impl Body {
         self.link.send(request.encode())
     }
 
-    /// What must not be touched when a command is ended: the clone, and what earlier commands left running.
-    pub fn spared(&self) -> Vec<Proc> {
-        let standby = self.shell.as_ref().and_then(|s| s.standby.as_ref()).map(|s| s.proc);
-        self.background.iter().copied().chain(standby).collect()
+    pub fn standby(&self) -> Option<Proc> {
+        self.shell.as_ref().and_then(|s| s.standby.as_ref()).map(|s| s.proc)
     }
 
     /// Everything alive below the keeper but the shell and its clone. In the usual case two short reads show that
     /// there is nothing.
     pub fn find_background(&self) -> Vec<Proc> {
         let Some(main) = self.main else { return Vec::new() };
-        let standby = self.shell.as_ref().and_then(|s| s.standby.as_ref()).map(|s| s.proc);
+        let standby = self.standby();
         let known = |pid: &i32| *pid == main.pid || standby.is_some_and(|s| s.pid == *pid);
         let beside = tree::children_of_main_thread(self.keeper).iter().any(|pid| !known(pid));
         if !beside && tree::children_of_main_thread(main.pid).is_empty() {
@@ -141,7 +139,7 @@ impl Body {
     /// given to another.
     pub fn kill_strays(&mut self) {
         let keeper = self.keeper;
-        let spared: Vec<Proc> = self.spared();
+        let spared: Vec<Proc> = self.background.iter().copied().chain(self.standby()).collect();
         let main = self.main;
         tree::freeze_and_kill(|| {
             tree::below_for_sure(keeper, &spared).into_iter().filter(|p| Some(*p) != main).collect()

@@ -20,7 +20,7 @@ use super::body::{Body, Snapshot, Standby};
 use super::messages::Reply;
 use super::run::nonce;
 use super::spec::checked_dir;
-use super::task::{Dump, Phase, Task, Then};
+use super::task::{Dump, Phase, Renewing, Task, Then};
 use crate::engine::Counters;
 use crate::shell::report::Report;
 use crate::shell::{Survival, script};
@@ -38,12 +38,14 @@ impl Task {
     // ---- work that is due as soon as others had their turn
 
     pub(super) fn has_due_work(&self) -> bool {
-        matches!(self.phase, Phase::Idle) && self.renew_at.is_some_and(|at| at <= Instant::now())
+        let free = matches!(self.phase, Phase::Idle) && self.renewing.is_none();
+        free && self.renew_at.is_some_and(|at| at <= Instant::now())
     }
 
     pub(super) fn do_due_work(&mut self) {
         if self.has_due_work() {
             self.renew();
+            self.try_next();
         }
     }
 
@@ -54,6 +56,7 @@ impl Task {
         self.renew_at.is_some() && (none || self.session.spec.renewal == Renewal::Exact)
     }
 
+    /// Tells the shell to make a new point. A clone comes up beside it while the next command may run.
     fn renew(&mut self) {
         self.renew_at = None;
         let Some(body) = &mut self.body else { return };
@@ -61,29 +64,33 @@ impl Task {
         let nonce = nonce();
         let until = Instant::now() + POINT_LIMIT;
         let rebase = shell.kind.rebase_after().is_some_and(|limit| shell.depth >= limit);
-        let (verb, phase) = if rebase || shell.kind.survival() == Survival::Snapshot {
-            let purpose = if rebase { Dump::Rebase } else { Dump::Point };
-            ("d".to_string(), Phase::Dumping { nonce, until, text: Zeroizing::default(), purpose })
-        } else {
-            let slot = shell.free_slot();
-            shell.control.forget(slot);
-            let before = match shell.kind.knows_its_pid() {
-                true => Vec::new(),
-                false => tree::children_of_main_thread(main.pid),
-            };
-            (slot.to_string(), Phase::Renewing { slot, nonce, until, before })
+        let dump = rebase || shell.kind.survival() == Survival::Snapshot;
+        let slot = shell.free_slot();
+        let verb = if dump { "d".to_string() } else { slot.to_string() };
+        shell.control.forget(slot);
+        let before = match dump || shell.kind.knows_its_pid() {
+            true => Vec::new(),
+            false => tree::children_of_main_thread(main.pid),
         };
-        match shell.control.tell(shell.slot, &verb, nonce) {
-            Ok(()) => self.phase = phase,
-            Err(e) => tracing::warn!(session = %self.session.spec.id, error = %e, "no rollback point"),
+        if let Err(e) = shell.control.tell(shell.slot, &verb, nonce) {
+            return tracing::warn!(session = %self.session.spec.id, error = %e, "no rollback point");
+        }
+        if dump {
+            let purpose = if rebase { Dump::Rebase } else { Dump::Point };
+            self.phase = Phase::Dumping { nonce, until, text: Zeroizing::default(), purpose };
+        } else {
+            let (cwd, commands) = (shell.cwd.clone(), shell.since_point);
+            self.renewing = Some(Renewing { slot, nonce, until, before, cwd, commands });
         }
     }
 
     /// Reports that are not a command's.
     pub(super) fn shell_report(&mut self, report: Report) {
         match (&mut self.phase, report) {
-            (Phase::Renewing { slot, nonce, .. }, Report::Standby { slot: s, nonce: n, pid }) if *nonce == n && *slot == s => {
-                self.standby_is_up(pid);
+            (_, Report::Standby { slot, nonce, pid }) => {
+                if self.renewing.as_ref().is_some_and(|r| r.nonce == nonce && r.slot == slot) {
+                    self.standby_is_up(pid);
+                }
             }
             (Phase::Dumping { nonce, .. }, Report::Dumped { nonce: n }) if *nonce == n => self.dumped(),
             (Phase::Starting { nonce, .. }, Report::Promoted { nonce: n }) if *nonce == n => self.started(),
@@ -98,7 +105,7 @@ impl Task {
     }
 
     fn standby_is_up(&mut self, pid: Option<i32>) {
-        let Phase::Renewing { slot, before, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
+        let Some(Renewing { slot, before, cwd, commands, .. }) = self.renewing.take() else { return };
         let Some(body) = &mut self.body else { return };
         let proc = match pid {
             Some(pid) => tree::identify(pid).filter(|p| tree::is_within(p.pid, body.keeper)),
@@ -112,12 +119,40 @@ impl Task {
             Some(proc) => {
                 body.drop_standby();
                 if let Some(shell) = &mut body.shell {
-                    shell.standby = Some(Standby { slot, proc, cwd: shell.cwd.clone() });
-                    shell.since_point = 0;
+                    shell.standby = Some(Standby { slot, proc, cwd });
+                    shell.since_point = shell.since_point.saturating_sub(commands);
                 }
             }
         }
-        self.try_next();
+        self.go_on();
+    }
+
+    /// Whatever waited for the clone.
+    fn go_on(&mut self) {
+        match std::mem::replace(&mut self.phase, Phase::Idle) {
+            Phase::Awaiting { then } => self.recover(then),
+            Phase::Running(run) => {
+                let (reported, stopping) = (run.reported.is_some(), run.stop.is_some());
+                self.phase = Phase::Running(run);
+                match (stopping, reported) {
+                    (true, _) => self.look(),
+                    (false, true) => self.finish_reported(),
+                    (false, false) => {}
+                }
+            }
+            Phase::Idle => self.try_next(),
+            other => self.phase = other,
+        }
+    }
+
+    pub(super) fn renewal_failed(&mut self) {
+        tracing::warn!(session = %self.session.spec.id, "the rollback point could not be renewed");
+        self.renewing = None;
+        // While a command runs, a stray cannot be told from what the command started; it is one of its processes then.
+        if let (Phase::Idle | Phase::Awaiting { .. }, Some(body)) = (&self.phase, &mut self.body) {
+            body.kill_strays();
+        }
+        self.go_on();
     }
 
     pub(super) fn take_dump(&mut self) {
@@ -155,8 +190,16 @@ impl Task {
 
     /// The shell is gone: its clone takes over, or a fresh one.
     pub(super) fn recover(&mut self, then: Then) {
-        if let (Phase::Renewing { .. }, Some(body)) = (&self.phase, &mut self.body) {
-            body.kill_strays();
+        if let Some(renewing) = &self.renewing {
+            // A shell that does not know its pid cannot go on before its clone is up, so that one is of no use.
+            if self.body.as_ref().and_then(|b| b.shell.as_ref()).is_some_and(|s| s.kind.knows_its_pid())
+                && Instant::now() < renewing.until
+                && !self.never_heard()
+            {
+                self.phase = Phase::Awaiting { then };
+                return;
+            }
+            self.forget_unheard();
         }
         let standby = self.body.as_mut().and_then(|b| b.shell.as_mut()).and_then(|s| s.standby.take());
         let alive = standby.filter(|s| tree::identify(s.proc.pid) == Some(s.proc));
@@ -274,11 +317,12 @@ impl Task {
     }
 
     pub(super) fn reset(&mut self, reply: Reply<()>) {
-        if !matches!(self.phase, Phase::Idle | Phase::Absent | Phase::Renewing { .. } | Phase::Dumping { .. }) {
+        if !matches!(self.phase, Phase::Idle | Phase::Absent | Phase::Dumping { .. }) {
             let busy = super::state::Denial::Busy.error();
             return drop(reply.send(Err(busy)));
         }
         let Some(body) = &mut self.body else { return drop(reply.send(Ok(()))) };
+        self.renewing = None;
         if let Some(old) = body.main.take() {
             tree::signal(old, Signal::KILL);
         }
@@ -312,12 +356,9 @@ impl Task {
                 self.restore_failed();
             }
             Phase::Promoting { until, .. } if now >= *until => self.promotion_failed(),
-            Phase::Renewing { until, .. } | Phase::Dumping { until, .. } if now >= *until => {
-                tracing::warn!(session = %self.session.spec.id, "the rollback point could not be renewed");
+            Phase::Dumping { until, .. } if now >= *until => {
+                tracing::warn!(session = %self.session.spec.id, "the state could not be printed");
                 self.phase = Phase::Idle;
-                if let Some(body) = &mut self.body {
-                    body.kill_strays();
-                }
                 self.try_next();
             }
             _ => {}

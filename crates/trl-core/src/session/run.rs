@@ -44,8 +44,8 @@ pub struct Run {
     pub reported: Option<i32>,
     /// The shell is dead.
     pub died: Option<Exit>,
-    /// Alive before it began.
-    pub spared: Vec<Proc>,
+    /// What earlier commands had left running when it began.
+    pub older: Vec<Proc>,
     /// Output may be waiting that was not read yet.
     pub unread: bool,
     /// Output waits for a slow follower until then.
@@ -91,7 +91,7 @@ impl Run {
             base: Vec::new(),
             reported: None,
             died: None,
-            spared: body.spared(),
+            older: body.background.clone(),
             unread: false,
             paused: None,
             order,

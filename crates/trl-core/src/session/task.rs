@@ -55,6 +55,8 @@ pub struct Task {
     pub(super) replaced: Option<ShellState>,
     /// When the rollback point is to be renewed.
     pub(super) renew_at: Option<Instant>,
+    /// A clone that is on its way; the next command may already run.
+    pub(super) renewing: Option<Renewing>,
     /// Its place among the sessions the daemon may have.
     seat: Option<Seat>,
 }
@@ -66,12 +68,27 @@ pub(super) enum Phase {
     Restoring { nonce: u64, until: Instant, then: Then },
     Idle,
     Running(Box<Run>),
-    Renewing { slot: usize, nonce: u64, until: Instant, before: Vec<i32> },
+    /// The shell is dead, its clone on the way.
+    Awaiting { then: Then },
     Dumping { nonce: u64, until: Instant, text: Zeroizing<Vec<u8>>, purpose: Dump },
     Promoting { nonce: u64, until: Instant, standby: Standby, then: Then },
     Ending(Stop),
     LettingGo { until: Instant, run: Option<Box<Run>> },
     Over,
+}
+
+/// A clone that the shell was told to fork. What it is told next comes after the fork, so the clone's state is that of
+/// this moment.
+#[derive(Debug)]
+pub(super) struct Renewing {
+    pub(super) slot: usize,
+    pub(super) nonce: u64,
+    pub(super) until: Instant,
+    /// The shell's children before, to tell the new one apart.
+    pub(super) before: Vec<i32>,
+    pub(super) cwd: String,
+    /// Commands that had run since the previous point.
+    pub(super) commands: u64,
 }
 
 /// What a shell that comes up was needed for.
@@ -136,6 +153,7 @@ pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Star
         direct,
         replaced: None,
         renew_at: None,
+        renewing: None,
         seat: Some(seat),
     };
     if task.created.is_none() {
@@ -283,9 +301,13 @@ impl Task {
                 self.start_failed(error);
             }
             Phase::Restoring { .. } => self.restore_failed(),
-            Phase::Idle | Phase::Renewing { .. } | Phase::Dumping { .. } => self.recover(Then::Replace),
+            Phase::Idle | Phase::Dumping { .. } => self.recover(Then::Replace),
             Phase::Ending(stop) => stop.hurry(),
-            Phase::Absent | Phase::Promoting { .. } | Phase::LettingGo { .. } | Phase::Over => {}
+            Phase::Absent
+            | Phase::Awaiting { .. }
+            | Phase::Promoting { .. }
+            | Phase::LettingGo { .. }
+            | Phase::Over => {}
         }
     }
 
@@ -322,14 +344,18 @@ impl Task {
         }
     }
 
-    fn finish_reported(&mut self) {
+    /// Its shell has reported; while a clone is on its way it could be taken for a process the command left.
+    pub(super) fn finish_reported(&mut self) {
+        if self.renewing.is_some() {
+            return;
+        }
         let Some(mut run) = self.take_run() else { return };
         let Some(body) = &mut self.body else { return };
         let at = Instant::now();
         let text = run.drain(body);
         run::tidy(body, &run.order);
         let background = body.find_background();
-        let fresh = background.iter().filter(|p| !run.spared.contains(p)).map(|p| p.pid).collect();
+        let fresh = background.iter().filter(|p| !run.older.contains(p)).map(|p| p.pid).collect();
         body.background = background;
         let Some(shell) = &mut body.shell else { return };
         shell.last_code = run.reported.filter(|c| (0..256).contains(c)).unwrap_or(0);
@@ -357,6 +383,7 @@ impl Task {
         let done = Box::new(Done { run: *run, at, text });
         if self.never_heard() && done.run.stop.is_none() && self.ending.is_none() {
             // The shell died before it read the command: the next one gets it.
+            self.forget_unheard();
             self.queue.push_front(done.run.order);
             return self.recover(Then::Replace);
         }
@@ -371,9 +398,21 @@ impl Task {
         }
     }
 
-    fn never_heard(&self) -> bool {
+    pub(super) fn never_heard(&self) -> bool {
         let shell = self.body.as_ref().and_then(|b| b.shell.as_ref());
         shell.is_some_and(|s| s.control.is_unheard(s.slot))
+    }
+
+    /// Nobody will act on what the dead shell did not read, a clone it was to fork included.
+    pub(super) fn forget_unheard(&mut self) {
+        if let Some(shell) = self.body.as_ref().and_then(|b| b.shell.as_ref()) {
+            shell.control.forget(shell.slot);
+        }
+        if self.renewing.take().is_some()
+            && let Some(body) = &mut self.body
+        {
+            body.kill_strays();
+        }
     }
 
     fn publish_at_end(&mut self, done: Box<Done>) {
@@ -386,7 +425,7 @@ impl Task {
         let (background, cwd) = match &mut self.body {
             Some(body) => {
                 let background = if body.main.is_some() { body.find_background() } else { Vec::new() };
-                let fresh = background.iter().filter(|p| !done.run.spared.contains(p)).map(|p| p.pid).collect();
+                let fresh = background.iter().filter(|p| !done.run.older.contains(p)).map(|p| p.pid).collect();
                 body.background = background;
                 let cwd = body.shell.as_ref().map(|s| s.cwd.clone());
                 (fresh, cwd.unwrap_or_else(|| self.session.spec.working_dir.clone()))
@@ -620,6 +659,9 @@ impl Task {
         {
             return self.keeper_gone();
         }
+        if self.renewing.as_ref().is_some_and(|r| now >= r.until) {
+            self.renewal_failed();
+        }
         match &mut self.phase {
             Phase::Running(run) => {
                 if run.stop.is_none() && run.deadline.is_some_and(|d| now >= d) {
@@ -640,10 +682,10 @@ impl Task {
     }
 
     /// Signals what is left of a command that is being ended.
-    fn look(&mut self) {
+    pub(super) fn look(&mut self) {
         let (Phase::Running(run), Some(body)) = (&mut self.phase, &self.body) else { return };
         let Some(mut stop) = run.stop.take() else { return };
-        if Instant::now() < stop.look_at {
+        if Instant::now() < stop.look_at || self.renewing.is_some() {
             run.stop = Some(stop);
             return;
         }
@@ -677,15 +719,16 @@ impl Task {
             }
             Phase::Starting { until, .. }
             | Phase::Restoring { until, .. }
-            | Phase::Renewing { until, .. }
             | Phase::Dumping { until, .. }
             | Phase::Promoting { until, .. }
             | Phase::LettingGo { until, .. } => Some(*until),
             Phase::Ending(stop) => Some(stop.look_at),
-            Phase::Idle => self.renew_at,
-            Phase::Absent | Phase::Over => None,
+            Phase::Idle if self.renewing.is_none() => self.renew_at,
+            Phase::Idle => None,
+            Phase::Absent | Phase::Awaiting { .. } | Phase::Over => None,
         };
-        [own, self.body.as_ref().and_then(soon)].into_iter().flatten().min()
+        let renewing = self.renewing.as_ref().map(|r| r.until);
+        [own, renewing, self.body.as_ref().and_then(soon)].into_iter().flatten().min()
     }
 
     fn paused_logs(&self) -> Option<(Arc<crate::output::Log>, Arc<crate::output::Log>)> {
@@ -737,7 +780,10 @@ impl Task {
 
     pub(super) fn start_failed(&mut self, error: Error) {
         let then = match std::mem::replace(&mut self.phase, Phase::Absent) {
-            Phase::Starting { then, .. } | Phase::Restoring { then, .. } | Phase::Promoting { then, .. } => then,
+            Phase::Starting { then, .. }
+            | Phase::Restoring { then, .. }
+            | Phase::Awaiting { then }
+            | Phase::Promoting { then, .. } => then,
             _ => Then::Open,
         };
         self.start_failed_with(then, error);
@@ -796,6 +842,7 @@ impl Task {
         if self.ending.is_none() || matches!(self.phase, Phase::LettingGo { .. } | Phase::Over | Phase::Ending(_)) {
             return;
         }
+        self.renewing = None;
         if let Some(body) = &mut self.body {
             body.drop_standby();
         }
@@ -814,6 +861,7 @@ impl Task {
     /// The keeper kills what is left and ends.
     fn let_go(&mut self) {
         let Some(body) = &self.body else { return self.over() };
+        self.renewing = None;
         body.link.let_go();
         let until = Instant::now() + LET_GO_LIMIT;
         let run = match std::mem::replace(&mut self.phase, Phase::Over) {
@@ -848,10 +896,17 @@ impl Task {
                 let text = run.drain(body);
                 Then::Publish(Box::new(Done { run: *run, at: Instant::now(), text }))
             }
-            (Phase::Starting { then, .. } | Phase::Restoring { then, .. } | Phase::Promoting { then, .. }, _) => then,
+            (
+                Phase::Starting { then, .. }
+                | Phase::Restoring { then, .. }
+                | Phase::Awaiting { then }
+                | Phase::Promoting { then, .. },
+                _,
+            ) => then,
             _ => Then::Replace,
         };
         self.session.set_keeper(0);
+        self.renewing = None;
         let direct = self.body.take().is_some_and(|body| body.shell.is_none());
         if direct {
             if let Then::Publish(done) = then {
@@ -916,7 +971,8 @@ async fn sleep_until(moment: Option<Instant>) {
 
 /// Everything the command started that is still alive, and the shell itself unless it has reported.
 fn targets(run: &Run, body: &Body) -> Vec<Proc> {
-    let mut found = tree::all_below(body.keeper, &run.spared);
+    let spared: Vec<Proc> = run.older.iter().copied().chain(body.standby()).collect();
+    let mut found = tree::all_below(body.keeper, &spared);
     if run.reported.is_some() {
         found.retain(|p| !body.is_main(p.pid));
     }

@@ -93,15 +93,11 @@ pub fn text(kind: Kind, paths: &Paths, slot: usize) -> String {
     if kind == Kind::Fish {
         return super::fish::text(paths, slot);
     }
-    let Words { builtin, read, heal, pid } = words(kind);
+    let Words { builtin, read, heal, .. } = words(kind);
     let (reports, control) = (paths.reports(), paths.control(slot));
-    let standby = match pid {
-        Some(pid) => format!("{builtin} printf 'S %s %d\\0' \"$__trl\" \"{pid}\""),
-        None => format!("{builtin} printf 'S %s\\0' \"$__trl\""),
-    };
     let promoted = format!("{builtin} printf 'P %s\\0' \"$__trl\" >{reports}");
     let mut out = format!(
-        "case $__trl in\np*) {promoted};;\n*) trap '' {SIGNALS}; {standby} >{reports};;\nesac\n\
+        "case $__trl in p*) {promoted};; esac\n\
          until ! {read} <{control}; do\ncase $__trl in\n\
          p*) trap - {SIGNALS}; {promoted};;\n\
          [nbiw]*|r[nbiw]*)\n\
@@ -155,20 +151,27 @@ pub(super) fn run_line(kind: Kind, paths: &Paths, stdin: &str) -> String {
 /// bare `wait` hang. The clone closes the user's descriptors, or it would hold their locks and pipe ends.
 fn clone_into(kind: Kind, paths: &Paths, to: usize) -> String {
     const CLOSE: &str = "3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-";
+    let Words { builtin, pid, .. } = words(kind);
+    let say = match pid {
+        Some(pid) => format!("{builtin} printf 'S %s %d\\0' \"$__trl\" \"{pid}\""),
+        None => format!("{builtin} printf 'S %s\\0' \"$__trl\""),
+    };
+    // It reports before anything that takes time: the shell may go on from here.
+    let hello = format!("trap '' {SIGNALS}; {say} >{}", paths.reports());
     let enter = source(kind, &paths.script(to));
     match kind {
         // A background subshell would ignore INT and QUIT for good, so it is a foreground pair whose middle
         // process the daemon kills. Its death must not count under `set -e`, and `|| :` would switch errexit off
         // inside the clone for ever.
         Kind::Dash | Kind::Ash => format!(
-            "{to}*) case $- in *e*) set +e; ( set -e; ( {enter} ); : ) {CLOSE}; set -e;; *) ( ( {enter} ); : ) {CLOSE};; esac;;\n"
+            "{to}*) case $- in *e*) set +e; ( set -e; ( {hello}; {enter} ); : ) {CLOSE}; set -e;; *) ( ( {hello}; {enter} ); : ) {CLOSE};; esac;;\n"
         ),
         // Descriptors from 10 on, of {fd}> and coproc, go too.
         Kind::Bash | Kind::BashAsSh => format!(
-            "{to}*) ( ( for __trf in /dev/fd/*; do __trf=${{__trf##*/}}; case $__trf in 0|1|2) ;; *) exec {{__trf}}>&-;; esac; done 2>/dev/null; unset __trf; {enter} ) & );;\n"
+            "{to}*) ( ( {hello}; for __trf in /dev/fd/*; do __trf=${{__trf##*/}}; case $__trf in 0|1|2) ;; *) exec {{__trf}}>&-;; esac; done 2>/dev/null; unset __trf; {enter} ) & );;\n"
         ),
         // `&` would renice it; a process substitution is one fork, no job, no `$!`.
-        Kind::Zsh => format!("{to}*) : <( builtin exec {CLOSE}; {enter} );;\n"),
+        Kind::Zsh => format!("{to}*) : <( {hello}; builtin exec {CLOSE}; {enter} );;\n"),
         Kind::Ksh93 | Kind::Fish => String::new(),
     }
 }
