@@ -93,7 +93,12 @@ impl Task {
                 }
             }
             (Phase::Dumping { nonce, .. }, Report::Dumped { nonce: n }) if *nonce == n => self.dumped(),
-            (Phase::Starting { nonce, .. }, Report::Promoted { nonce: n }) if *nonce == n => self.started(),
+            (Phase::Starting { nonce, reported, .. }, Report::Promoted { nonce: n }) if *nonce == n => {
+                *reported = true;
+                if self.body.as_ref().is_some_and(|b| b.main.is_some()) {
+                    self.started();
+                }
+            }
             (Phase::Promoting { nonce, .. }, Report::Promoted { nonce: n }) if *nonce == n => self.promoted(),
             (Phase::Restoring { nonce, .. }, Report::Ran { nonce: n, cwd, .. }) if *nonce == n => {
                 self.learn_cwd(&cwd);
@@ -245,15 +250,19 @@ impl Task {
         shell.cwd.clone_from(&cwd);
         let nonce = nonce();
         match body.spawn(&self.engine, &self.session.spec, &cwd, nonce) {
-            Ok(()) => self.phase = Phase::Starting { nonce, until: Instant::now() + START_LIMIT, then },
+            Ok(()) => {
+                let until = Instant::now() + START_LIMIT;
+                self.phase = Phase::Starting { nonce, until, then, reported: false };
+            }
             Err(e) => {
-                self.phase = Phase::Starting { nonce, until: Instant::now(), then };
+                self.phase = Phase::Starting { nonce, until: Instant::now(), then, reported: false };
                 self.start_failed(super::body::start_error("spawn", &e));
             }
         }
     }
 
-    fn started(&mut self) {
+    pub(super) fn started(&mut self) {
+        self.said = Vec::new();
         let Phase::Starting { then, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
         let Some(body) = &mut self.body else { return };
         match tell_restore(body) {

@@ -51,6 +51,8 @@ pub struct Task {
     pub(super) created: Option<Reply<()>>,
     /// The direct command, until it is started.
     direct: Option<Order>,
+    /// What the shell printed while starting.
+    pub(super) said: Vec<u8>,
     /// The shell was replaced while idle; the next result says so.
     pub(super) replaced: Option<ShellState>,
     /// When the rollback point is to be renewed.
@@ -64,7 +66,8 @@ pub struct Task {
 #[derive(Debug)]
 pub(super) enum Phase {
     Absent,
-    Starting { nonce: u64, until: Instant, then: Then },
+    /// `reported` when the shell was faster than its keeper's word of it.
+    Starting { nonce: u64, until: Instant, then: Then, reported: bool },
     Restoring { nonce: u64, until: Instant, then: Then },
     Idle,
     Running(Box<Run>),
@@ -132,6 +135,8 @@ pub(super) struct EndPlan {
 /// A keeper that takes longer than this to kill everything is abandoned (and logged).
 const LET_GO_LIMIT: Duration = Duration::from_secs(8);
 const INBOX: usize = 32;
+/// Of what a shell prints while starting, this much is kept to explain a failure.
+const MOST_SAID: usize = 16 * 1024;
 
 /// Starts the task of a session; `created` hears when its program is up.
 pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Start) {
@@ -151,6 +156,7 @@ pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Star
         ending: None,
         created,
         direct,
+        said: Vec::new(),
         replaced: None,
         renew_at: None,
         renewing: None,
@@ -230,8 +236,10 @@ impl Task {
             Source::Stdout | Source::Stderr => self.pump(),
             Source::Base => {
                 let bytes = body.shell.as_ref().map(|s| s.control.base_output()).unwrap_or_default();
-                if let Phase::Running(run) = &mut self.phase {
-                    run.keep_base(&bytes);
+                match &mut self.phase {
+                    Phase::Running(run) => run.keep_base(&bytes),
+                    Phase::Starting { .. } if self.said.len() < MOST_SAID => self.said.extend(bytes),
+                    _ => {}
                 }
             }
             Source::Dump => self.take_dump(),
@@ -257,6 +265,8 @@ impl Task {
                 self.session.public().pid = Some(pid);
                 if body.shell.is_none() {
                     self.direct_is_up();
+                } else if matches!(self.phase, Phase::Starting { reported: true, .. }) {
+                    self.started();
                 }
             }
             Notice::Failed { stage, errno } => {
@@ -292,8 +302,9 @@ impl Task {
                 }
             }
             Phase::Starting { .. } => {
-                let stderr = self.start_output();
-                let said = String::from_utf8_lossy(&stderr).into_owned();
+                let last = self.start_output();
+                self.said.extend(last);
+                let said = String::from_utf8_lossy(&std::mem::take(&mut self.said)).into_owned();
                 let error = Error::new(ErrorCode::ShellStartFailed, format!("the shell ended at start with code {}", exit.shell_code()))
                     .detail("stage", "start")
                     .detail("exit_code", exit.shell_code())

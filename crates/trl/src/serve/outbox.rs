@@ -127,7 +127,11 @@ impl Outbox {
                 (_, State::Closed) | (None, State::Finishing) => break,
                 (None, State::Open) => self.more.notified().await,
                 (Some(line), _) => {
-                    if writer.write_all(&line).await.is_err() {
+                    let written = tokio::select! {
+                        written = writer.write_all(&line) => written.is_ok(),
+                        () = self.closed() => false,
+                    };
+                    if !written {
                         break;
                     }
                     if self.written(line.len()) == 0 {

@@ -40,9 +40,7 @@ impl Claim {
 
     /// Binds; a stale socket of a dead daemon is replaced.
     pub(crate) fn listen(&self) -> Result<UnixListener, ServeError> {
-        if fs::symlink_metadata(&self.socket).is_ok_and(|m| m.file_type().is_socket()) {
-            let _ = fs::remove_file(&self.socket);
-        }
+        remove_socket(&self.socket);
         let what = format!("listening on {}", self.socket.display());
         let bind = || -> io::Result<UnixListener> {
             let listener = UnixListener::bind(&self.socket)?;
@@ -55,7 +53,14 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.socket);
+        remove_socket(&self.socket);
+    }
+}
+
+/// Whatever else stands at the path is not ours.
+fn remove_socket(path: &Path) {
+    if fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket()) {
+        let _ = fs::remove_file(path);
     }
 }
 
