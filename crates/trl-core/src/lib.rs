@@ -11,6 +11,7 @@ pub mod execution;
 pub mod manager;
 pub mod output;
 pub mod place;
+pub mod random;
 pub mod registry;
 pub mod session;
 pub mod settings;

@@ -30,7 +30,7 @@ impl Place {
         };
         private_dir(&root)?;
         remove_dead(&root);
-        let dir = root.join(format!("d-{:016x}", crate::session::run::nonce()));
+        let dir = root.join(format!("d-{:016x}", crate::random::nonce()));
         private_dir(&dir)?;
         let lock = lock_file(&dir)?;
         let medium = if machine::is_in_memory(&dir) { Medium::Memory } else { Medium::Disk };

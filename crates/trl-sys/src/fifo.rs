@@ -47,20 +47,29 @@ pub fn pending(fd: impl AsFd) -> usize {
     rustix::io::ioctl_fionread(fd).map_or(0, |n| usize::try_from(n).unwrap_or(usize::MAX))
 }
 
-/// Whether anybody holds the write end of this read end.
-pub fn has_writer(fd: impl AsFd) -> bool {
-    !hung_up(fd, PollFlags::HUP)
+/// What a look at a read end shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sight {
+    pub has_bytes: bool,
+    pub has_writer: bool,
+}
+
+/// Looks at two read ends at once.
+pub fn look(first: impl AsFd, second: impl AsFd) -> [Sight; 2] {
+    let mut set = [PollFd::new(&first, PollFlags::IN), PollFd::new(&second, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let looked = poll(&mut set, Some(&now)).is_ok();
+    set.map(|fd| {
+        let seen = fd.revents();
+        Sight { has_bytes: !looked || seen.contains(PollFlags::IN), has_writer: !looked || !seen.contains(PollFlags::HUP) }
+    })
 }
 
 /// Whether anybody holds the read end of this write end.
 pub fn has_reader(fd: impl AsFd) -> bool {
-    !hung_up(fd, PollFlags::ERR)
-}
-
-fn hung_up(fd: impl AsFd, sign: PollFlags) -> bool {
     let mut set = [PollFd::new(&fd, PollFlags::IN)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut set, Some(&now)).is_ok() && set[0].revents().contains(sign)
+    !(poll(&mut set, Some(&now)).is_ok() && set[0].revents().contains(PollFlags::ERR))
 }
 
 /// What one read of a non-blocking descriptor found.
@@ -111,13 +120,13 @@ mod tests {
         assert_eq!(read(&reader, &mut buf).unwrap(), Found::NoWriter);
         let writer = open_write(&path).unwrap();
         assert_eq!(read(&reader, &mut buf).unwrap(), Found::Nothing);
-        assert!(has_writer(&reader) && has_reader(&writer));
+        assert!(look(&reader, &reader)[0] == Sight { has_bytes: false, has_writer: true } && has_reader(&writer));
         write_all(&writer, b"abc").unwrap();
         assert_eq!(pending(&reader), 3);
         assert_eq!(read(&reader, &mut buf).unwrap(), Found::Bytes(3));
         drop(writer);
         assert_eq!(read(&reader, &mut buf).unwrap(), Found::NoWriter);
-        assert!(!has_writer(&reader));
+        assert_eq!(look(&reader, &reader)[1], Sight { has_bytes: false, has_writer: false });
         assert!(resize(&reader, SMALL));
     }
 }

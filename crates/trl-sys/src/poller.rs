@@ -42,10 +42,13 @@ impl Watch {
             // An error here means the runtime is shutting down; waiting for ever is right then.
             let Ok(mut guard) = self.poller.readable().await else { return std::future::pending().await };
             self.poller.get_ref().ready(&mut tokens);
+            // Fewer than fit means all: what comes later is a new event.
+            if tokens.len() < MOST {
+                guard.clear_ready();
+            }
             if !tokens.is_empty() {
                 return tokens;
             }
-            guard.clear_ready();
         }
     }
 }

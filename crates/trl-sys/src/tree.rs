@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::FileExt;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -69,6 +70,11 @@ fn read_small(path: &str) -> Option<Vec<u8>> {
     loop {
         match file.read(&mut buf[len..]) {
             Ok(0) => break,
+            // a short read of a /proc file is its end
+            Ok(n) if len + n < buf.len() => {
+                len += n;
+                break;
+            }
             Ok(n) => {
                 len += n;
                 if len == buf.len() {
@@ -90,6 +96,25 @@ pub fn children_of_main_thread(pid: i32) -> Vec<i32> {
 fn children_of_thread(pid: i32, tid: i32) -> Vec<i32> {
     let Some(text) = read_small(&format!("/proc/{pid}/task/{tid}/children")) else { return Vec::new() };
     text.split(|b| *b == b' ').filter_map(number).collect()
+}
+
+/// The children list of one single-threaded process, kept open: looking again is one read.
+#[derive(Debug)]
+pub struct ChildrenOf {
+    file: fs::File,
+}
+
+impl ChildrenOf {
+    pub fn open(pid: i32) -> Option<Self> {
+        Some(Self { file: fs::File::open(format!("/proc/{pid}/task/{pid}/children")).ok()? })
+    }
+
+    /// None when the process is gone or the list is longer than a glance.
+    pub fn glance(&self) -> Option<Vec<i32>> {
+        let mut buf = [0; 256];
+        let len = self.file.read_at(&mut buf, 0).ok().filter(|n| *n < buf.len())?;
+        Some(buf[..len].split(|b| *b == b' ').filter_map(number).collect())
+    }
 }
 
 /// Children forked by any of its threads.
@@ -240,6 +265,20 @@ mod tests {
         let text = b"42 (a) b) (c) S 7 1 1 0 -1 4 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1";
         assert_eq!(parse_stat(text), Some(Stat { state: b'S', ppid: 7, start: 12345 }));
         assert_eq!(parse_stat(b"garbage"), None);
+    }
+
+    #[test]
+    fn a_kept_list_shows_what_came_and_went() {
+        let me = i32::try_from(std::process::id()).unwrap();
+        // the list is a thread's: this test's thread forks, so its own is looked at
+        let tid = rustix::thread::gettid().as_raw_nonzero().get();
+        let list = ChildrenOf { file: fs::File::open(format!("/proc/{me}/task/{tid}/children")).unwrap() };
+        assert_eq!(list.glance(), Some(vec![]));
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        assert_eq!(list.glance(), Some(vec![i32::try_from(child.id()).unwrap()]));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(list.glance(), Some(vec![]));
     }
 
     #[test]

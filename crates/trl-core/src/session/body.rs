@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use trl_proto::{Error, ErrorCode};
 use trl_sys::link::Spawn;
 use trl_sys::poller::Watch;
-use trl_sys::tree::{self, Proc};
+use trl_sys::tree::{self, ChildrenOf, Proc};
 use trl_sys::{fifo, reap};
 
 use super::spec::{Program, Spec};
@@ -30,6 +30,8 @@ pub struct Body {
     pub keeper: i32,
     /// The session's shell, or the direct command.
     pub main: Option<Proc>,
+    /// Children of the keeper and of the shell, for the look after every command.
+    lists: Option<(ChildrenOf, ChildrenOf)>,
     /// What earlier executions left running.
     pub background: Vec<Proc>,
 }
@@ -91,7 +93,7 @@ impl Body {
         let out = Outlet::open(&files, &watch, Source::Stdout)?;
         let err = Outlet::open(&files, &watch, Source::Stderr)?;
         engine.fork_keeper(theirs.into())?;
-        Ok(Self { watch, link, files, out, err, shell, keeper: 0, main: None, background: Vec::new() })
+        Ok(Self { watch, link, files, out, err, shell, keeper: 0, main: None, lists: None, background: Vec::new() })
     }
 
     /// Asks the keeper to start the program in `cwd`.
@@ -126,13 +128,24 @@ impl Body {
     pub fn find_background(&self) -> Vec<Proc> {
         let Some(main) = self.main else { return Vec::new() };
         let standby = self.standby();
-        let known = |pid: &i32| *pid == main.pid || standby.is_some_and(|s| s.pid == *pid);
-        let beside = tree::children_of_main_thread(self.keeper).iter().any(|pid| !known(pid));
-        if !beside && tree::children_of_main_thread(main.pid).is_empty() {
+        if self.is_alone(main, standby) {
             return Vec::new();
         }
         let spared: Vec<Proc> = standby.into_iter().collect();
         tree::below(self.keeper, &spared).into_iter().filter(|p| *p != main).collect()
+    }
+
+    fn is_alone(&self, main: Proc, standby: Option<Proc>) -> bool {
+        let Some((keeper, shell)) = &self.lists else { return false };
+        let known = |pid: &i32| *pid == main.pid || standby.is_some_and(|s| s.pid == *pid);
+        let beside = keeper.glance().is_none_or(|list| list.iter().any(|pid| !known(pid)));
+        !beside && shell.glance().is_some_and(|list| list.is_empty())
+    }
+
+    /// A shell has become the session's.
+    pub fn set_main(&mut self, main: Proc) {
+        self.main = Some(main);
+        self.lists = ChildrenOf::open(self.keeper).zip(ChildrenOf::open(main.pid));
     }
 
     /// Ends what belongs to nobody: a clone that was on its way when its shell died would listen on a slot that is

@@ -18,15 +18,17 @@ use zeroize::Zeroizing;
 
 use super::body::{Body, Snapshot, Standby};
 use super::messages::Reply;
-use super::run::nonce;
 use super::spec::checked_dir;
 use super::task::{Dump, Phase, Renewing, Task, Then};
 use crate::engine::Counters;
+use crate::random::nonce;
 use crate::shell::report::Report;
 use crate::shell::{Survival, script};
 
 /// With `renewal: idle` the rollback point is renewed after this much quiet.
 pub(super) const QUIET: Duration = Duration::from_millis(5);
+/// On a busy machine a burst has longer pauses; no pause longer than this is part of one.
+pub(super) const LONGEST_QUIET: Duration = Duration::from_millis(200);
 /// A shell that takes longer to start is not coming.
 const START_LIMIT: Duration = Duration::from_secs(10);
 /// A clone or a snapshot takes a millisecond.
@@ -227,7 +229,7 @@ impl Task {
     fn promoted(&mut self) {
         let Phase::Promoting { standby, then, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
         let Some(body) = &mut self.body else { return };
-        body.main = Some(standby.proc);
+        body.set_main(standby.proc);
         self.session.public().pid = Some(standby.proc.pid);
         let Some(shell) = &mut body.shell else { return };
         shell.slot = standby.slot;

@@ -20,6 +20,7 @@ use super::messages::{Order, Stdin};
 use super::stop::Stop;
 use crate::execution::millis;
 use crate::output::Log;
+use crate::random::nonce;
 use crate::shell::channel::{Leftover, Outlet, Source};
 use crate::shell::feed::Feeder;
 use crate::shell::files::Medium;
@@ -145,8 +146,15 @@ impl Run {
     pub fn drain(&mut self, body: &mut Body) -> Option<(Vec<u8>, Vec<u8>)> {
         self.stdin = None;
         self.text = None;
-        for (outlet, source) in [(&mut body.out, Source::Stdout), (&mut body.err, Source::Stderr)] {
-            take_pending(outlet, &self.log(source));
+        body.out.release();
+        body.err.release();
+        let [seen_out, seen_err] = Outlet::look(&body.out, &body.err);
+        for (outlet, source, seen) in
+            [(&mut body.out, Source::Stdout, seen_out), (&mut body.err, Source::Stderr, seen_err)]
+        {
+            if seen.has_bytes {
+                take_pending(outlet, &self.log(source));
+            }
         }
         if self.died.is_some() && !self.base.is_empty() {
             // dash and ash undo redirections before they run an EXIT trap: its output arrived here
@@ -157,9 +165,11 @@ impl Run {
             (execution.stdout.snapshot().0, execution.stderr.snapshot().0)
         };
         let mut text = None;
-        for (outlet, source) in [(&mut body.out, Source::Stdout), (&mut body.err, Source::Stderr)] {
+        for (outlet, source, seen) in
+            [(&mut body.out, Source::Stdout, seen_out), (&mut body.err, Source::Stderr, seen_err)]
+        {
             let log = self.log(source);
-            match outlet.settle(&body.files, &body.watch) {
+            match outlet.settle(&body.files, &body.watch, seen) {
                 Ok(Leftover::Writer(fd)) => {
                     text.get_or_insert_with(at_end);
                     late::collect(fd, log);
@@ -236,17 +246,11 @@ fn take_pending(outlet: &mut Outlet, log: &Log) {
     }
 }
 
-/// A number nobody can guess in the life of a command.
-pub fn nonce() -> u64 {
-    let mut bytes = [0; 8];
-    // Without kernel randomness reports could be forged by the session itself, and only there.
-    let _ = getrandom::fill(&mut bytes);
-    u64::from_le_bytes(bytes) >> 1
-}
-
 type Feeders = (Option<Feeder>, Option<Feeder>);
 
 fn tell(order: &Order, body: &mut Body, nonce: u64) -> io::Result<Feeders> {
+    body.out.hold(&body.files)?;
+    body.err.hold(&body.files)?;
     let Some(shell) = &body.shell else { return Err(io::Error::other("a direct command runs no others")) };
     let files = &body.files;
     let mut command = order.execution.command.as_bytes().to_vec();

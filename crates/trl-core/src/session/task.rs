@@ -57,6 +57,8 @@ pub struct Task {
     pub(super) replaced: Option<ShellState>,
     /// When the rollback point is to be renewed.
     pub(super) renew_at: Option<Instant>,
+    /// When the last command ended.
+    last_end: Option<Instant>,
     /// A clone that is on its way; the next command may already run.
     pub(super) renewing: Option<Renewing>,
     /// Its place among the sessions the daemon may have.
@@ -159,6 +161,7 @@ pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Star
         said: Vec::new(),
         replaced: None,
         renew_at: None,
+        last_end: None,
         renewing: None,
         seat: Some(seat),
     };
@@ -194,9 +197,11 @@ impl Task {
             let paused = self.paused_logs();
             let unread = matches!(&self.phase, Phase::Running(run) if run.unread && run.paused.is_none());
             let watch = self.body.as_ref().map(|b| &b.watch);
+            let control = self.body.as_ref().and_then(|b| b.shell.as_ref()).map(|s| &s.control);
             let event = tokio::select! {
                 biased;
                 message = self.inbox.recv() => Event::Message(message),
+                () = async { match control { Some(c) => c.wait_for_reports().await, None => std::future::pending().await } } => Event::Reported,
                 tokens = async { match watch { Some(w) => w.ready().await, None => std::future::pending().await } } => Event::Ready(tokens),
                 () = async { match &paused { Some((o, e)) => tokio::select! { () = o.drained() => {}, () = e.drained() => {} }, None => std::future::pending().await } } => Event::Unread,
                 () = tokio::task::yield_now(), if unread => Event::Unread,
@@ -212,6 +217,7 @@ impl Task {
             // Every handle is gone: nobody can ever use this session again.
             Event::Message(None) => self.end(Ending::Terminated, Manner::Forced, "abandoned".into()),
             Event::Ready(tokens) => Source::of(&tokens).into_iter().for_each(|s| self.ready(s)),
+            Event::Reported => self.take_reports(),
             Event::Unread => self.pump(),
             Event::Moment => self.moment(Instant::now()),
         }
@@ -229,10 +235,6 @@ impl Task {
                     self.keeper_gone();
                 }
             }
-            Source::Reports => {
-                let reports = body.shell.as_mut().map(|s| s.control.reports()).unwrap_or_default();
-                reports.into_iter().for_each(|r| self.report(r));
-            }
             Source::Stdout | Source::Stderr => self.pump(),
             Source::Base => {
                 let bytes = body.shell.as_ref().map(|s| s.control.base_output()).unwrap_or_default();
@@ -244,6 +246,12 @@ impl Task {
             }
             Source::Dump => self.take_dump(),
         }
+    }
+
+    fn take_reports(&mut self) {
+        let shell = self.body.as_mut().and_then(|b| b.shell.as_mut());
+        let reports = shell.map(|s| s.control.reports()).unwrap_or_default();
+        reports.into_iter().for_each(|r| self.report(r));
     }
 
     fn pump(&mut self) {
@@ -261,7 +269,7 @@ impl Task {
             }
             Notice::Started { pid } => {
                 // A process that is already dead has no start time; its exit is on the way.
-                body.main = Some(tree::identify(pid).unwrap_or(Proc { pid, start: 0 }));
+                body.set_main(tree::identify(pid).unwrap_or(Proc { pid, start: 0 }));
                 self.session.public().pid = Some(pid);
                 if body.shell.is_none() {
                     self.direct_is_up();
@@ -364,7 +372,6 @@ impl Task {
         let Some(body) = &mut self.body else { return };
         let at = Instant::now();
         let text = run.drain(body);
-        run::tidy(body, &run.order);
         let background = body.find_background();
         let fresh = background.iter().filter(|p| !run.older.contains(p)).map(|p| p.pid).collect();
         body.background = background;
@@ -374,11 +381,21 @@ impl Task {
         let state = self.replaced.take().unwrap_or(ShellState::Kept);
         let end = End { at, shell: state, lost: 0, background: fresh, cwd: shell.cwd.clone() };
         self.publish(&run, end, text);
+        if let Some(body) = &self.body {
+            run::tidy(body, &run.order);
+        }
         self.renew_at = Some(match self.session.spec.renewal {
             trl_proto::session::Renewal::Exact => at,
-            trl_proto::session::Renewal::Idle => at + super::recover::QUIET,
+            trl_proto::session::Renewal::Idle => at + self.quiet(run.started),
         });
         self.go_on_ending();
+    }
+
+    /// How long a burst may pause without being over: some multiple of the pauses it has had, within bounds.
+    fn quiet(&mut self, started: Instant) -> Duration {
+        let pause = self.last_end.map_or(Duration::ZERO, |end| started.saturating_duration_since(end));
+        self.last_end = Some(Instant::now());
+        (pause * 4).clamp(super::recover::QUIET, super::recover::LONGEST_QUIET)
     }
 
     fn finish_dead(&mut self) {
@@ -467,7 +484,9 @@ impl Task {
         {
             let mut public = self.session.public();
             public.running = None;
-            public.working_dir = outcome.working_dir.clone();
+            if public.working_dir != outcome.working_dir {
+                public.working_dir.clone_from(&outcome.working_dir);
+            }
             public.last_activity = Stamp::now();
         }
         if self.queue.is_empty() && !matches!(self.phase, Phase::Over) {
@@ -969,6 +988,7 @@ impl Task {
 enum Event {
     Message(Option<Message>),
     Ready(Vec<u64>),
+    Reported,
     Unread,
     Moment,
 }

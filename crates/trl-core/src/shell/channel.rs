@@ -4,7 +4,8 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use trl_sys::fifo::{self, Found};
+use tokio::net::unix::pipe::Receiver;
+use trl_sys::fifo::{self, Found, Sight};
 use trl_sys::link::{NOTICE_LEN, Notice};
 use trl_sys::poller::Watch;
 
@@ -15,7 +16,6 @@ use super::report::{Report, Splitter};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     Link,
-    Reports,
     Stdout,
     Stderr,
     /// The shell's own stdout, outside commands.
@@ -24,7 +24,7 @@ pub enum Source {
 }
 
 impl Source {
-    const ALL: [Self; 6] = [Self::Link, Self::Reports, Self::Stdout, Self::Stderr, Self::Base, Self::Dump];
+    const ALL: [Self; 5] = [Self::Link, Self::Stdout, Self::Stderr, Self::Base, Self::Dump];
 
     pub fn token(self) -> u64 {
         self as u64
@@ -110,7 +110,9 @@ pub struct Heard {
 #[derive(Debug)]
 pub struct Control {
     slots: [OwnedFd; 3],
-    reports: OwnedFd,
+    /// Known to the runtime itself and not through the set: its wake-ups are the ones that latency hangs on. Both ends
+    /// are held, so it never sees an end.
+    reports: Receiver,
     base: OwnedFd,
     splitter: Splitter,
 }
@@ -124,11 +126,10 @@ impl Control {
         let slot = |k: usize| fifo::open_both(&files.at(&format!("c{k}"))).map(small);
         let control = Self {
             slots: [slot(0)?, slot(1)?, slot(2)?],
-            reports: fifo::open_both(&files.at("s")).map(small)?,
+            reports: Receiver::from_owned_fd(fifo::open_both(&files.at("s")).map(small)?)?,
             base: fifo::open_read(&files.at("n"))?,
             splitter: Splitter::default(),
         };
-        watch.add(&control.reports, Source::Reports.token())?;
         watch.add(&control.base, Source::Base.token())?;
         Ok(control)
     }
@@ -153,11 +154,22 @@ impl Control {
         }
     }
 
+    /// Resolves when a shell has said something. Cancel-safe.
+    pub async fn wait_for_reports(&self) {
+        if self.reports.readable().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
     pub fn reports(&mut self) -> Vec<Report> {
         let mut buf = [0; 4096];
         let mut reports = Vec::new();
-        while let Ok(Found::Bytes(n)) = fifo::read(&self.reports, &mut buf) {
+        while let Ok(n) = self.reports.try_read(&mut buf) {
             reports.extend(self.splitter.push(&buf[..n]));
+            // a short read has emptied the pipe; what comes later is a new event
+            if n < buf.len() {
+                break;
+            }
         }
         reports
     }
@@ -177,6 +189,8 @@ impl Control {
 #[derive(Debug)]
 pub struct Outlet {
     fd: OwnedFd,
+    /// Our own write end, held while a command runs: without it every redirection that comes and goes would wake us.
+    held: Option<OwnedFd>,
     name: &'static str,
     source: Source,
     large: bool,
@@ -196,7 +210,25 @@ impl Outlet {
         let fd = fifo::open_read(&files.at(name))?;
         fifo::resize(&fd, fifo::SMALL);
         watch.add(&fd, source.token())?;
-        Ok(Self { fd, name, source, large: false })
+        Ok(Self { fd, held: None, name, source, large: false })
+    }
+
+    /// Before a command.
+    pub fn hold(&mut self, files: &Files) -> io::Result<()> {
+        if self.held.is_none() {
+            self.held = Some(fifo::open_write(&files.at(self.name))?);
+        }
+        Ok(())
+    }
+
+    /// After a command: from here on the write ends that are left are other people's.
+    pub fn release(&mut self) {
+        self.held = None;
+    }
+
+    /// Looks at both streams of a session at once.
+    pub fn look(out: &Self, err: &Self) -> [Sight; 2] {
+        fifo::look(&out.fd, &err.fd)
     }
 
     /// One read. A stream that fills its pipe gets a larger one.
@@ -218,9 +250,8 @@ impl Outlet {
     }
 
     /// After the command: the same FIFO serves the next one, unless a background process holds it.
-    pub fn settle(&mut self, files: &Files, watch: &Watch) -> io::Result<Leftover> {
-        let busy = fifo::has_writer(&self.fd) || self.pending() > 0;
-        if !busy {
+    pub fn settle(&mut self, files: &Files, watch: &Watch, seen: Sight) -> io::Result<Leftover> {
+        if !seen.has_writer {
             if std::mem::take(&mut self.large) {
                 fifo::resize(&self.fd, fifo::SMALL);
             }

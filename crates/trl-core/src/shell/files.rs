@@ -136,13 +136,12 @@ impl Files {
     /// A new file: whoever still reads the old one keeps reading the old one.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let path = self.at(name);
-        let _ = fs::remove_file(&path);
-        let written = fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .and_then(|mut file| file.write_all(bytes));
+        let create = || fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let file = match create() {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => fs::remove_file(&path).and_then(|()| create()),
+            other => other,
+        };
+        let written = file.and_then(|mut file| file.write_all(bytes));
         if written.is_err() {
             let _ = fs::remove_file(&path);
         }
