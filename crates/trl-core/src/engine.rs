@@ -27,6 +27,8 @@ pub struct Engine {
     pub events: Events,
     pub executions: Registry,
     pub counters: Counters,
+    /// Children this process had before it became a daemon: not its to end.
+    pub foreign_children: Vec<i32>,
     zygote: Mutex<Zygote>,
 }
 
@@ -77,6 +79,7 @@ impl Engine {
             events: Events::default(),
             executions: Registry::new(settings.results, settings.results_bytes),
             counters: Counters::default(),
+            foreign_children: trl_sys::tree::children(i32::try_from(std::process::id()).unwrap_or(0)),
             zygote: Mutex::new(Zygote::start()?),
             settings,
         }))
@@ -91,7 +94,7 @@ impl Engine {
         let mut zygote = self.zygote.lock().unwrap_or_else(PoisonError::into_inner);
         let again = end.try_clone()?;
         match zygote.fork_keeper(end) {
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+            Err(e) if matches!(e.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {
                 tracing::warn!("the zygote is gone; starting another");
                 *zygote = Zygote::start()?;
                 zygote.fork_keeper(again)

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 /// What a program needs to behave as its user expects.
-const BASE: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR", "SHELL"];
+const BASE: &[&str] =
+    &["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR", "SHELL"];
 
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -20,7 +21,9 @@ pub struct Inherited {
 
 impl Inherited {
     pub fn from_process() -> Self {
-        let text = |(k, v): (std::ffi::OsString, std::ffi::OsString)| Some((k.into_string().ok()?, v.into_string().ok()?));
+        let text = |(k, v): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((k.into_string().ok()?, v.into_string().ok()?))
+        };
         Self { vars: std::env::vars_os().filter_map(text).collect() }
     }
 
@@ -54,7 +57,12 @@ mod tests {
 
     #[test]
     fn secrets_and_settings_stay_behind_unless_named() {
-        let all = inherited(&[("PATH", "/p"), ("TRL_AUTH_TOKEN", "t"), ("AWS_SECRET_ACCESS_KEY", "s"), ("EDITOR", "vi")]);
+        let all = inherited(&[
+            ("PATH", "/p"),
+            ("TRL_AUTH_TOKEN", "t"),
+            ("AWS_SECRET_ACCESS_KEY", "s"),
+            ("EDITOR", "vi"),
+        ]);
         let plain = all.base(&[]);
         assert_eq!(plain.keys().collect::<Vec<_>>(), ["HOME", "LANG", "PATH", "TERM"]);
         assert_eq!(plain["PATH"], "/p");

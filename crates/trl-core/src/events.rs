@@ -55,6 +55,7 @@ impl Events {
 
     fn now_after(&self, seen: u64) -> Vec<Arc<Event>> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = seen.min(inner.seq);
         let oldest = inner.recent.front().map_or(inner.seq + 1, |e| e.seq);
         let mut found = Vec::new();
         if seen + 1 < oldest {

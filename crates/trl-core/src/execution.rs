@@ -25,7 +25,9 @@ pub struct Execution {
 #[derive(Debug, Clone)]
 pub enum Phase {
     Queued,
-    Running { since: Instant },
+    Running {
+        since: Instant,
+    },
     Done(Arc<Finished>),
     /// It never started.
     Refused(Error),

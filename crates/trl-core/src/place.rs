@@ -30,9 +30,12 @@ impl Place {
         };
         private_dir(&root)?;
         remove_dead(&root);
-        let dir = root.join(format!("d-{:016x}", crate::random::nonce()));
-        private_dir(&dir)?;
-        let lock = lock_file(&dir)?;
+        let name = format!("{:016x}", crate::random::nonce());
+        // Locked before it has the name others look for.
+        let (hidden, dir) = (root.join(format!("new-{name}")), root.join(format!("d-{name}")));
+        private_dir(&hidden)?;
+        let lock = lock_file(&hidden)?;
+        fs::rename(&hidden, &dir)?;
         let medium = if machine::is_in_memory(&dir) { Medium::Memory } else { Medium::Disk };
         Ok(Self { dir, medium, _lock: lock })
     }
@@ -54,7 +57,10 @@ fn default_root() -> PathBuf {
     let shm = PathBuf::from(format!("/dev/shm/trl-{uid}"));
     let candidates = runtime.into_iter().chain([shm]);
     let in_memory = |path: &PathBuf| path.ancestors().find(|a| a.exists()).is_some_and(machine::is_in_memory);
-    candidates.into_iter().find(in_memory).unwrap_or_else(|| std::env::temp_dir().join(format!("trl-{uid}-sessions")))
+    candidates
+        .into_iter()
+        .find(in_memory)
+        .unwrap_or_else(|| std::env::temp_dir().join(format!("trl-{uid}-sessions")))
 }
 
 /// Makes or accepts a directory only its owner may enter; anything else under that name is refused.
@@ -65,7 +71,8 @@ pub fn private_dir(dir: &Path) -> io::Result<()> {
         Err(e) => return Err(e),
     }
     let meta = fs::symlink_metadata(dir)?;
-    let refuse = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{} {why}", dir.display())));
+    let refuse =
+        |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{} {why}", dir.display())));
     if !meta.is_dir() {
         return refuse("is not a directory");
     }
@@ -80,7 +87,8 @@ pub fn private_dir(dir: &Path) -> io::Result<()> {
 
 /// Locks a daemon's directory; fails while its daemon lives.
 fn lock_file(dir: &Path) -> io::Result<fs::File> {
-    let file = fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(dir.join("lock"))?;
+    let file =
+        fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(dir.join("lock"))?;
     rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
     Ok(file)
 }
@@ -100,11 +108,12 @@ fn remove_dead(root: &Path) {
 /// Shells of a dead daemon name its directory on their command line. Their keepers end them; this is for the case
 /// that those were killed too.
 fn end_users_of(dir: &Path) {
-    let needle = dir.display().to_string();
+    let needle = format!("{}/s-", dir.display());
     let Ok(processes) = fs::read_dir("/proc") else { return };
     let uses = |pid: i32| {
         let cmdline = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&cmdline).contains(&needle)
+        let text = String::from_utf8_lossy(&cmdline);
+        text.contains(&needle) && text.contains("__trl")
     };
     let pids = processes.flatten().filter_map(|p| p.file_name().to_str()?.parse::<i32>().ok());
     for pid in pids.filter(|pid| uses(*pid)) {

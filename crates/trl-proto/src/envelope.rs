@@ -318,7 +318,8 @@ mod tests {
             let request = one(&line).unwrap();
             let back: serde_json::Value = request.params().unwrap();
             prop_assert_eq!(back, serde_json::json!({"t": text}));
-            prop_assert_eq!(request.id.as_deref().map(RawValue::get), Some(id.to_string().as_str()));
+            let id = id.to_string();
+            prop_assert_eq!(request.id.as_deref().map(RawValue::get), Some(id.as_str()));
         }
     }
 }

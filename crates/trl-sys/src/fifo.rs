@@ -61,7 +61,10 @@ pub fn look(first: impl AsFd, second: impl AsFd) -> [Sight; 2] {
     let looked = poll(&mut set, Some(&now)).is_ok();
     set.map(|fd| {
         let seen = fd.revents();
-        Sight { has_bytes: !looked || seen.contains(PollFlags::IN), has_writer: !looked || !seen.contains(PollFlags::HUP) }
+        Sight {
+            has_bytes: !looked || seen.contains(PollFlags::IN),
+            has_writer: !looked || !seen.contains(PollFlags::HUP),
+        }
     })
 }
 
@@ -120,7 +123,9 @@ mod tests {
         assert_eq!(read(&reader, &mut buf).unwrap(), Found::NoWriter);
         let writer = open_write(&path).unwrap();
         assert_eq!(read(&reader, &mut buf).unwrap(), Found::Nothing);
-        assert!(look(&reader, &reader)[0] == Sight { has_bytes: false, has_writer: true } && has_reader(&writer));
+        assert!(
+            look(&reader, &reader)[0] == Sight { has_bytes: false, has_writer: true } && has_reader(&writer)
+        );
         write_all(&writer, b"abc").unwrap();
         assert_eq!(pending(&reader), 3);
         assert_eq!(read(&reader, &mut buf).unwrap(), Found::Bytes(3));

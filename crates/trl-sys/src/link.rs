@@ -126,11 +126,21 @@ impl Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// The keeper is up.
-    Hello { keeper: i32 },
-    Started { pid: i32 },
-    Failed { stage: Stage, errno: i32 },
+    Hello {
+        keeper: i32,
+    },
+    Started {
+        pid: i32,
+    },
+    Failed {
+        stage: Stage,
+        errno: i32,
+    },
     /// A direct child or an adopted orphan ended.
-    Exited { pid: i32, exit: crate::reap::Exit },
+    Exited {
+        pid: i32,
+        exit: crate::reap::Exit,
+    },
 }
 
 /// Bytes of an encoded notice.
@@ -155,7 +165,9 @@ impl Notice {
 
     pub fn decode(bytes: &[u8; NOTICE_LEN]) -> Option<Self> {
         use crate::reap::Exit;
-        let word = |i: usize| i32::from_le_bytes([bytes[i * 4], bytes[i * 4 + 1], bytes[i * 4 + 2], bytes[i * 4 + 3]]);
+        let word = |i: usize| {
+            i32::from_le_bytes([bytes[i * 4], bytes[i * 4 + 1], bytes[i * 4 + 2], bytes[i * 4 + 3]])
+        };
         Some(match (word(0), word(2)) {
             (1, _) => Self::Hello { keeper: word(1) },
             (2, _) => Self::Started { pid: word(1) },

@@ -31,9 +31,11 @@ pub fn available_memory_bytes() -> Option<u64> {
 
 /// Whether files there live in memory and never reach a disk (swap aside).
 pub fn is_in_memory(dir: &Path) -> bool {
-    const TMPFS: i64 = 0x0102_1994;
-    const RAMFS: i64 = 0x8584_58f6;
-    rustix::fs::statfs(dir).is_ok_and(|fs| [TMPFS, RAMFS].contains(&(fs.f_type as i64)))
+    const TMPFS: u64 = 0x0102_1994;
+    const RAMFS: u64 = 0x8584_58f6;
+    // the field's type differs from system to system
+    rustix::fs::statfs(dir)
+        .is_ok_and(|fs| u64::try_from(fs.f_type).is_ok_and(|t| [TMPFS, RAMFS].contains(&t)))
 }
 
 /// Free bytes where `dir` lives.

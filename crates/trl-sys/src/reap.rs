@@ -1,6 +1,6 @@
 //! Collecting dead children. Each process of TRL has exactly one place that waits, and it uses these.
 
-use rustix::process::{Pid, WaitIdOptions, WaitId, waitid};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[allow(clippy::zombie_processes)] // the zombie is the point
     fn a_look_leaves_the_zombie_and_a_collect_takes_it() {
         let child_process = Command::new("sh").args(["-c", "exit 7"]).spawn().unwrap();
         let pid = i32::try_from(child_process.id()).unwrap();

@@ -49,7 +49,10 @@ pub fn parse(text: &str) -> Option<Signal> {
 
 /// `TERM` for 15; a number for signals without a name.
 pub fn name(number: i32) -> String {
-    NAMES.iter().find(|(_, n)| *n == number).map_or_else(|| number.to_string(), |(name, _)| (*name).to_string())
+    NAMES
+        .iter()
+        .find(|(_, n)| *n == number)
+        .map_or_else(|| number.to_string(), |(name, _)| (*name).to_string())
 }
 
 #[cfg(test)]

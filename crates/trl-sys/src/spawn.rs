@@ -35,7 +35,8 @@ struct Program {
 
 impl Program {
     fn new(spawn: Spawn) -> Option<Self> {
-        let strings = |items: Vec<Vec<u8>>| items.into_iter().map(|i| CString::new(i).ok()).collect::<Option<Vec<_>>>();
+        let strings =
+            |items: Vec<Vec<u8>>| items.into_iter().map(|i| CString::new(i).ok()).collect::<Option<Vec<_>>>();
         let [stdin, stdout, stderr] = spawn.stdio;
         Some(Self {
             argv: strings(spawn.argv).filter(|argv| !argv.is_empty())?,
@@ -67,10 +68,11 @@ pub(crate) fn spawn(request: Spawn) -> Result<i32, Failure> {
     let told = read_words(reader);
     // SAFETY: waits for our own child; a null status pointer is allowed.
     unsafe { libc::waitpid(leader, std::ptr::null_mut(), 0) };
-    match told.as_slice() {
-        [(0, pid)] => Ok(*pid),
-        [.., (stage, errno)] if *stage != 0 => Err(Failure { stage: Stage::from_raw(*stage), errno: *errno }),
-        _ => Err(Failure { stage: Stage::Fork, errno: libc::ECHILD }),
+    // The leader says the pid, the program what went wrong: in either order.
+    match (told.iter().find(|(stage, _)| *stage != 0), told.first()) {
+        (Some((stage, errno)), _) => Err(Failure { stage: Stage::from_raw(*stage), errno: *errno }),
+        (None, Some((_, pid))) => Ok(*pid),
+        (None, None) => Err(Failure { stage: Stage::Fork, errno: libc::ECHILD }),
     }
 }
 
@@ -112,8 +114,9 @@ fn prepare_and_exec(program: &Program) -> Failure {
         }
         for (target, path) in program.stdio.iter().enumerate() {
             let mode = if target == 0 { libc::O_RDONLY } else { libc::O_WRONLY };
-            let fd = libc::open(path.as_ptr(), mode | libc::O_NOCTTY);
-            if fd < 0 || libc::dup2(fd, target as i32) < 0 {
+            // Without blocking, or a FIFO whose daemon has just died would hold the program here for ever.
+            let fd = libc::open(path.as_ptr(), mode | libc::O_NOCTTY | libc::O_NONBLOCK);
+            if fd < 0 || libc::fcntl(fd, libc::F_SETFL, 0) < 0 || libc::dup2(fd, target as i32) < 0 {
                 return Failure::last(Stage::Stdio);
             }
             if fd > 2 {
@@ -140,7 +143,13 @@ fn reset_signals() {
     // The raw call, because the C library hides two signals it uses itself from its own.
     unsafe {
         for number in 1..=64 {
-            libc::syscall(libc::SYS_rt_sigaction, number, DEFAULT.as_ptr(), std::ptr::null_mut::<u64>(), 8usize);
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                number,
+                DEFAULT.as_ptr(),
+                std::ptr::null_mut::<u64>(),
+                8usize,
+            );
         }
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);

@@ -231,6 +231,16 @@ pub fn freeze_and_kill(find: impl Fn() -> Vec<Proc>) -> usize {
     seen.len()
 }
 
+/// Kills what `find` sees until it sees nothing: a process that was forking when it was killed leaves a child behind.
+/// Bounded, since a process in the kernel's hands may take its time; true when all are gone.
+pub fn kill_all(find: impl Fn() -> Vec<Proc>) -> bool {
+    const ROUNDS: usize = 200;
+    (0..ROUNDS).any(|_| {
+        std::thread::yield_now();
+        freeze_and_kill(&find) == 0
+    })
+}
+
 /// `pid`, its parent, and so on up. Bounded, since a pid read twice may have moved.
 pub fn ancestors(pid: i32) -> Vec<i32> {
     const DEEPEST: usize = 4096;

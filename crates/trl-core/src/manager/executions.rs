@@ -86,7 +86,9 @@ impl Manager {
         }
         let bytes = params.max_output_bytes.unwrap_or(self.engine.settings.output_bytes as u64);
         if !(2..=MAX_OUTPUT_BYTES).contains(&bytes) {
-            return Err(Error::invalid(format!("`max_output_bytes` must be between 2 and {MAX_OUTPUT_BYTES}")));
+            return Err(Error::invalid(format!(
+                "`max_output_bytes` must be between 2 and {MAX_OUTPUT_BYTES}"
+            )));
         }
         let bytes = usize::try_from(bytes).ok();
         let order = Order {
@@ -95,6 +97,7 @@ impl Manager {
             timeout: seconds(params.timeout_s, "timeout_s")?.unwrap_or(session.spec.timeout),
             busy: if params.queue == Some(true) { WhenBusy::Queue } else { WhenBusy::Refuse },
             received,
+            tries: 0,
             execution: Execution::new(
                 session.spec.id.clone(),
                 &params.command,
@@ -137,7 +140,9 @@ impl Manager {
         let execution = match (asked, &params.execution_id) {
             (Ok(execution), _) => execution,
             // It ended on the way: what it says of itself is the answer.
-            (Err(_), Some(id)) if self.engine.executions.find(id).is_ok() => self.engine.executions.find(id)?,
+            (Err(_), Some(id)) if self.engine.executions.find(id).is_ok() => {
+                self.engine.executions.find(id)?
+            }
             (Err(error), _) => return Err(error),
         };
         let finished = execution.wait().await?;

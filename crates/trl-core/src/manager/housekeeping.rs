@@ -41,7 +41,8 @@ impl Manager {
 
     fn close_stale(self: &Arc<Self>, now: Instant) {
         let settings = &self.engine.settings;
-        let past = |since: Instant, ttl: Duration| !ttl.is_zero() && now.saturating_duration_since(since) >= ttl;
+        let past =
+            |since: Instant, ttl: Duration| !ttl.is_zero() && now.saturating_duration_since(since) >= ttl;
         let all: Vec<Arc<Session>> = self.sessions().values().cloned().collect();
         for session in all {
             let (state, active) = {
@@ -58,7 +59,9 @@ impl Manager {
                 continue;
             };
             let manager = Arc::clone(self);
-            tokio::spawn(async move { manager.end(&session, Ending::Closed, Manner::Graceful, reason).await });
+            tokio::spawn(
+                async move { manager.end(&session, Ending::Closed, Manner::Graceful, reason).await },
+            );
         }
     }
 
@@ -68,7 +71,8 @@ impl Manager {
         sessions.retain(|_, s| {
             let public = s.public();
             let ended = public.ended.as_ref().map(|(_, at)| *at);
-            public.state != SessionState::Terminated || ended.is_none_or(|at| now.saturating_duration_since(at) < ttl)
+            public.state != SessionState::Terminated
+                || ended.is_none_or(|at| now.saturating_duration_since(at) < ttl)
         });
         let mut closed: Vec<_> = sessions
             .values()
@@ -92,6 +96,7 @@ impl Manager {
         }
         let mut ours: Vec<i32> = self.sessions().values().map(|s| s.keeper()).collect();
         ours.push(self.engine.zygote_pid());
+        ours.extend(&self.engine.foreign_children);
         for pid in tree::children(me) {
             let orphan = !ours.contains(&pid) && !tree::is_keeper(pid);
             if let Some(root) = tree::identify(pid).filter(|_| orphan) {
@@ -113,7 +118,9 @@ impl Manager {
         let mut ends = tokio::task::JoinSet::new();
         for session in all {
             let manager = Arc::clone(self);
-            ends.spawn(async move { manager.end(&session, Ending::Closed, manner, "the daemon is ending").await });
+            ends.spawn(
+                async move { manager.end(&session, Ending::Closed, manner, "the daemon is ending").await },
+            );
         }
         if tokio::time::timeout(limit, ends.join_all()).await.is_err() {
             tracing::error!("some sessions did not end in time");

@@ -1,12 +1,12 @@
 //! Idempotency keys: the same key of the same caller means the same execution, for as long as it is remembered.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use trl_proto::Error;
 
 use super::executions::Caller;
-use crate::execution::Execution;
+use crate::execution::{Execution, Phase};
 
 /// Keys remembered; the oldest go first.
 const MOST: usize = 4096;
@@ -29,7 +29,18 @@ struct Inner {
 enum State {
     /// Somebody is about to submit it.
     Claimed,
-    Running(Arc<Execution>),
+    /// Weak: remembering a key must not keep an execution's output in memory.
+    Running(Weak<Execution>),
+}
+
+impl State {
+    /// The execution behind the key, unless it was forgotten or never ran.
+    fn execution(&self) -> Option<Arc<Execution>> {
+        match self {
+            Self::Claimed => None,
+            Self::Running(weak) => weak.upgrade().filter(|e| !matches!(e.phase(), Phase::Refused(_))),
+        }
+    }
 }
 
 pub(super) enum Claim<'a> {
@@ -54,21 +65,19 @@ impl Keys {
         }
         let key: Key = (caller.clone(), key.to_string());
         let mut inner = self.lock();
-        match inner.known.get(&key) {
-            Some(State::Running(execution)) if *execution.command == *command => {
-                return Ok(Claim::Taken(Arc::clone(execution)));
-            }
-            Some(State::Running(_)) => {
-                return Err(Error::invalid("this `idempotency_key` was used for another command"));
-            }
-            Some(State::Claimed) => {
-                return Err(Error::invalid("a request with this `idempotency_key` is just being accepted")
-                    .hint("send it again in a moment"));
-            }
+        let known = inner.known.get(&key);
+        if matches!(known, Some(State::Claimed)) {
+            return Err(Error::invalid("a request with this `idempotency_key` is just being accepted")
+                .hint("send it again in a moment"));
+        }
+        match known.and_then(State::execution) {
+            Some(execution) if *execution.command == *command => return Ok(Claim::Taken(execution)),
+            Some(_) => return Err(Error::invalid("this `idempotency_key` was used for another command")),
             None => {}
         }
-        inner.known.insert(key.clone(), State::Claimed);
-        inner.order.push_back(key.clone());
+        if inner.known.insert(key.clone(), State::Claimed).is_none() {
+            inner.order.push_back(key.clone());
+        }
         if inner.order.len() > MOST
             && let Some(oldest) = inner.order.pop_front()
         {
@@ -80,8 +89,10 @@ impl Keys {
 
 impl Pending<'_> {
     pub(super) fn fulfil(mut self, execution: &Arc<Execution>) {
-        if let Some(key) = self.key.take() {
-            self.keys.lock().known.insert(key, State::Running(Arc::clone(execution)));
+        if let Some(key) = self.key.take()
+            && let Some(state) = self.keys.lock().known.get_mut(&key)
+        {
+            *state = State::Running(Arc::downgrade(execution));
         }
     }
 }

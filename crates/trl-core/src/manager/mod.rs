@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
-use trl_proto::event::Happening;
 use trl_proto::session::{CreateParams, ListParams, SessionState};
 use trl_proto::{Error, ErrorCode, SessionId};
 use trl_sys::tree;
@@ -47,9 +46,13 @@ const FDS_RESERVED: u64 = 128;
 impl Manager {
     pub fn new(engine: Arc<Engine>) -> Arc<Self> {
         let by_fds = engine.open_files.usable.saturating_sub(FDS_RESERVED) / FDS_PER_SESSION;
-        let max_sessions = engine.settings.max_sessions.min(usize::try_from(by_fds).unwrap_or(usize::MAX)).max(1);
+        let max_sessions =
+            engine.settings.max_sessions.min(usize::try_from(by_fds).unwrap_or(usize::MAX)).max(1);
         if max_sessions < engine.settings.max_sessions {
-            tracing::warn!(max_sessions, "fewer sessions than configured: the open-files limit allows no more");
+            tracing::warn!(
+                max_sessions,
+                "fewer sessions than configured: the open-files limit allows no more"
+            );
         }
         let pressure = Pressure::new(engine.settings.min_free_memory_bytes);
         Arc::new(Self {
@@ -82,9 +85,12 @@ impl Manager {
         }
         self.pressure.check()?;
         Seat::take(&self.seats, self.max_sessions).ok_or_else(|| {
-            Error::new(ErrorCode::MaxSessionsReached, format!("there are {} sessions, the most allowed", self.max_sessions))
-                .hint("destroy one, or raise sessions.max in the config")
-                .detail("max_sessions", self.max_sessions)
+            Error::new(
+                ErrorCode::MaxSessionsReached,
+                format!("there are {} sessions, the most allowed", self.max_sessions),
+            )
+            .hint("destroy one, or raise sessions.max in the config")
+            .detail("max_sessions", self.max_sessions)
         })
     }
 
@@ -104,8 +110,6 @@ impl Manager {
             return Err(error);
         }
         Counters::add(&self.engine.counters.sessions);
-        let shell = session.spec.program_name();
-        self.engine.events.emit(Happening::SessionCreated { session_id: id, shell });
         Ok(session)
     }
 
@@ -122,6 +126,7 @@ impl Manager {
             timeout: session.spec.timeout,
             busy: WhenBusy::Refuse,
             received: std::time::Instant::now(),
+            tries: 0,
         })
     }
 
@@ -148,12 +153,21 @@ impl Manager {
     }
 
     /// Opens a closed session: a fresh shell with its first command.
-    pub fn open(&self, id: &SessionId, secrets: Option<BTreeMap<String, String>>) -> Result<Arc<Session>, Error> {
+    pub fn open(
+        &self,
+        id: &SessionId,
+        secrets: Option<BTreeMap<String, String>>,
+    ) -> Result<Arc<Session>, Error> {
         let old = self.find(id)?;
         match state::decide(old.state(), Request::Open) {
             Verdict::Deny(denial) => return Err(denial.error()),
             Verdict::Already | Verdict::Later => return Ok(old),
             Verdict::Accept => {}
+        }
+        if matches!(old.spec.program, Program::Direct { .. }) {
+            return Err(
+                Error::invalid("a direct command cannot be opened again").hint("create a new session")
+            );
         }
         let secrets = checked_env(secrets.unwrap_or_default())?;
         let missing: Vec<&String> = old.spec.secrets.names().filter(|n| !secrets.contains_key(*n)).collect();
@@ -171,7 +185,13 @@ impl Manager {
     }
 
     /// Ends a session; returns when nothing of it is left.
-    pub async fn end(&self, session: &Session, into: Ending, manner: Manner, reason: &str) -> Result<(), Error> {
+    pub async fn end(
+        &self,
+        session: &Session,
+        into: Ending,
+        manner: Manner,
+        reason: &str,
+    ) -> Result<(), Error> {
         let request = if into == Ending::Closed { Request::Close } else { Request::Destroy };
         match state::decide(session.state(), request) {
             Verdict::Deny(denial) => return Err(denial.error()),
@@ -203,12 +223,40 @@ impl Manager {
         done.await.unwrap_or_else(|_| Err(session.gone()))
     }
 
-    /// The session a process belongs to: it is below that session's keeper.
-    pub fn session_of(&self, pid: i32) -> Option<SessionId> {
-        let keepers: HashMap<i32, SessionId> =
-            self.sessions().values().map(|s| (s.keeper(), s.spec.id.clone())).filter(|(k, _)| *k > 0).collect();
-        tree::ancestors(pid).into_iter().find_map(|p| keepers.get(&p).cloned())
+    /// Where a process stands: inside a session when it is below that session's keeper.
+    pub fn origin_of(&self, pid: i32) -> Origin {
+        let keepers: HashMap<i32, SessionId> = self
+            .sessions()
+            .values()
+            .map(|s| (s.keeper(), s.spec.id.clone()))
+            .filter(|(k, _)| *k > 0)
+            .collect();
+        if pid <= 0 {
+            // A pid namespace above ours: sessions live in ours or below it.
+            return Origin::Outside;
+        }
+        if tree::identify(pid).is_none() {
+            return Origin::Unknown;
+        }
+        let me = i32::try_from(std::process::id()).unwrap_or(0);
+        let chain = tree::ancestors(pid);
+        match chain.iter().find_map(|p| keepers.get(p).cloned()) {
+            Some(session) => Origin::Inside(session),
+            // Below this daemon but below no keeper: what is left of a session whose keeper was killed.
+            None if me != 1 && chain.contains(&me) => Origin::Unknown,
+            None if chain.contains(&self.engine.zygote_pid()) => Origin::Unknown,
+            None => Origin::Outside,
+        }
     }
+}
+
+/// Where a client's process stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    Outside,
+    Inside(SessionId),
+    /// It is gone already, or its session is: nobody can say who it was.
+    Unknown,
 }
 
 fn has_label(labels: &BTreeMap<String, String>, wanted: &str) -> bool {

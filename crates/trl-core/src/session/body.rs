@@ -14,6 +14,7 @@ use trl_sys::{fifo, reap};
 use super::spec::{Program, Spec};
 use crate::engine::Engine;
 use crate::shell::channel::{Control, Link, Outlet, Source};
+use crate::shell::feed::Feeder;
 use crate::shell::files::Files;
 use crate::shell::{Kind, script};
 
@@ -46,6 +47,8 @@ pub struct Shell {
     pub standby: Option<Standby>,
     /// Where text snapshots arrive.
     pub dump: Option<OwnedFd>,
+    /// A snapshot on its way back, where it may not touch a disk.
+    pub restoring: Vec<Feeder>,
     /// The latest snapshot, for shells that survive by one.
     pub snapshot: Option<Snapshot>,
     /// How deep rollbacks have nested the interpreter.
@@ -93,7 +96,18 @@ impl Body {
         let out = Outlet::open(&files, &watch, Source::Stdout)?;
         let err = Outlet::open(&files, &watch, Source::Stderr)?;
         engine.fork_keeper(theirs.into())?;
-        Ok(Self { watch, link, files, out, err, shell, keeper: 0, main: None, lists: None, background: Vec::new() })
+        Ok(Self {
+            watch,
+            link,
+            files,
+            out,
+            err,
+            shell,
+            keeper: 0,
+            main: None,
+            lists: None,
+            background: Vec::new(),
+        })
     }
 
     /// Asks the keeper to start the program in `cwd`.
@@ -154,7 +168,7 @@ impl Body {
         let keeper = self.keeper;
         let spared: Vec<Proc> = self.background.iter().copied().chain(self.standby()).collect();
         let main = self.main;
-        tree::freeze_and_kill(|| {
+        tree::kill_all(|| {
             tree::below_for_sure(keeper, &spared).into_iter().filter(|p| Some(*p) != main).collect()
         });
     }
@@ -189,6 +203,7 @@ impl Shell {
             slot: 0,
             standby: None,
             dump,
+            restoring: Vec::new(),
             snapshot: None,
             depth: 0,
             last_code: 0,
@@ -208,7 +223,11 @@ impl Shell {
 pub fn start_error(stage: &str, error: &io::Error) -> Error {
     let code = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorCode::StorageFull,
-        _ if matches!(error.raw_os_error(), Some(libc_errno::EMFILE | libc_errno::ENFILE | libc_errno::EAGAIN)) => {
+        _ if matches!(
+            error.raw_os_error(),
+            Some(libc_errno::EMFILE | libc_errno::ENFILE | libc_errno::EAGAIN)
+        ) =>
+        {
             ErrorCode::ResourcePressure
         }
         _ => ErrorCode::ShellStartFailed,

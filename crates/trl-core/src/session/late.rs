@@ -18,6 +18,7 @@ pub fn collect(fd: OwnedFd, log: Arc<Log>) {
     let Ok(pipe) = Receiver::from_owned_fd(fd) else { return log.close() };
     tokio::spawn(async move {
         while pipe.readable().await.is_ok() {
+            tokio::task::consume_budget().await;
             let mut buf = [0; CHUNK];
             match pipe.try_read(&mut buf) {
                 Ok(0) => break,

@@ -34,6 +34,8 @@ pub struct Order {
     pub timeout: Duration,
     pub busy: WhenBusy,
     pub received: Instant,
+    /// How often it was handed to a shell that died without reading it.
+    pub tries: u8,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

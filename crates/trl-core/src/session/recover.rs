@@ -18,8 +18,9 @@ use zeroize::Zeroizing;
 
 use super::body::{Body, Snapshot, Standby};
 use super::messages::Reply;
+use super::phase::{Dump, Phase, Renewing, Then};
 use super::spec::checked_dir;
-use super::task::{Dump, Phase, Renewing, Task, Then};
+use super::task::Task;
 use crate::engine::Counters;
 use crate::random::nonce;
 use crate::shell::report::Report;
@@ -47,7 +48,6 @@ impl Task {
     pub(super) fn do_due_work(&mut self) {
         if self.has_due_work() {
             self.renew();
-            self.try_next();
         }
     }
 
@@ -55,13 +55,18 @@ impl Task {
     pub(super) fn must_renew_first(&self) -> bool {
         let shell = self.body.as_ref().and_then(|b| b.shell.as_ref());
         let none = shell.is_some_and(|s| s.standby.is_none() && s.snapshot.is_none());
-        self.renew_at.is_some() && (none || self.session.spec.renewal == Renewal::Exact)
+        // A clone is only safe from what the next command does once it has said that it is up.
+        let due = self.renew_at.is_some() && (none || self.session.spec.renewal == Renewal::Exact);
+        due || self.renewing.is_some()
     }
 
-    /// Tells the shell to make a new point. A clone comes up beside it while the next command may run.
+    /// Tells the shell to make a new point.
     fn renew(&mut self) {
         self.renew_at = None;
         let Some(body) = &mut self.body else { return };
+        if !body.background.is_empty() {
+            body.background = body.find_background();
+        }
         let (Some(main), Some(shell)) = (body.main, &mut body.shell) else { return };
         let nonce = nonce();
         let until = Instant::now() + POINT_LIMIT;
@@ -89,10 +94,10 @@ impl Task {
     /// Reports that are not a command's.
     pub(super) fn shell_report(&mut self, report: Report) {
         match (&mut self.phase, report) {
-            (_, Report::Standby { slot, nonce, pid }) => {
-                if self.renewing.as_ref().is_some_and(|r| r.nonce == nonce && r.slot == slot) {
-                    self.standby_is_up(pid);
-                }
+            (_, Report::Standby { slot, nonce, pid })
+                if self.renewing.as_ref().is_some_and(|r| r.nonce == nonce && r.slot == slot) =>
+            {
+                self.standby_is_up(pid);
             }
             (Phase::Dumping { nonce, .. }, Report::Dumped { nonce: n }) if *nonce == n => self.dumped(),
             (Phase::Starting { nonce, reported, .. }, Report::Promoted { nonce: n }) if *nonce == n => {
@@ -153,6 +158,13 @@ impl Task {
     }
 
     pub(super) fn renewal_failed(&mut self) {
+        if self.never_heard()
+            && let Some(renewing) = &mut self.renewing
+        {
+            // The shell has not even read it: slow or stopped, but nothing went wrong.
+            renewing.until = Instant::now() + POINT_LIMIT;
+            return;
+        }
         tracing::warn!(session = %self.session.spec.id, "the rollback point could not be renewed");
         self.renewing = None;
         // While a command runs, a stray cannot be told from what the command started; it is one of its processes then.
@@ -163,7 +175,9 @@ impl Task {
     }
 
     pub(super) fn take_dump(&mut self) {
-        let Some(fd) = self.body.as_ref().and_then(|b| b.shell.as_ref()).and_then(|s| s.dump.as_ref()) else { return };
+        let Some(fd) = self.body.as_ref().and_then(|b| b.shell.as_ref()).and_then(|s| s.dump.as_ref()) else {
+            return;
+        };
         let mut buf = Zeroizing::new([0; 4096]);
         while let Ok(Found::Bytes(n)) = fifo::read(fd, &mut *buf) {
             if let Phase::Dumping { text, .. } = &mut self.phase
@@ -176,7 +190,9 @@ impl Task {
 
     fn dumped(&mut self) {
         self.take_dump();
-        let Phase::Dumping { text, purpose, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
+        let Phase::Dumping { text, purpose, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else {
+            return;
+        };
         let Some(body) = &mut self.body else { return };
         let Some(shell) = &mut body.shell else { return };
         shell.snapshot = Some(Snapshot { text, cwd: shell.cwd.clone() });
@@ -212,9 +228,15 @@ impl Task {
         let alive = standby.filter(|s| tree::identify(s.proc.pid) == Some(s.proc));
         let Some(standby) = alive else { return self.restart(then) };
         let nonce = nonce();
-        let told = self.body.as_ref().and_then(|b| b.shell.as_ref()).map(|s| s.control.tell(standby.slot, "p", nonce));
+        let told = self
+            .body
+            .as_ref()
+            .and_then(|b| b.shell.as_ref())
+            .map(|s| s.control.tell(standby.slot, "p", nonce));
         match told {
-            Some(Ok(())) => self.phase = Phase::Promoting { nonce, until: Instant::now() + POINT_LIMIT, standby, then },
+            Some(Ok(())) => {
+                self.phase = Phase::Promoting { nonce, until: Instant::now() + POINT_LIMIT, standby, then }
+            }
             _ => self.restart(then),
         }
     }
@@ -227,7 +249,9 @@ impl Task {
     }
 
     fn promoted(&mut self) {
-        let Phase::Promoting { standby, then, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
+        let Phase::Promoting { standby, then, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else {
+            return;
+        };
         let Some(body) = &mut self.body else { return };
         body.set_main(standby.proc);
         self.session.public().pid = Some(standby.proc.pid);
@@ -265,6 +289,7 @@ impl Task {
 
     pub(super) fn started(&mut self) {
         self.said = Vec::new();
+        self.keepers_lost = 0;
         let Phase::Starting { then, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
         let Some(body) = &mut self.body else { return };
         match tell_restore(body) {
@@ -273,6 +298,7 @@ impl Task {
             }
             Some(Err(e)) => {
                 tracing::warn!(session = %self.session.spec.id, error = %e, "a snapshot could not be restored");
+                self.forget_restore();
                 self.shell_is_up(then, ShellState::Reset, 0);
             }
             None => self.shell_is_up(then, ShellState::Reset, 0),
@@ -281,16 +307,25 @@ impl Task {
 
     fn restored(&mut self) {
         let Phase::Restoring { then, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
-        if let Some(body) = &self.body {
+        self.forget_restore();
+        self.shell_is_up(then, ShellState::RolledBack, 0);
+    }
+
+    /// What carried the snapshot holds its secrets.
+    fn forget_restore(&mut self) {
+        if let Some(body) = &mut self.body {
             body.files.remove("t");
             body.files.remove("w");
+            if let Some(shell) = &mut body.shell {
+                shell.restoring.clear();
+            }
         }
-        self.shell_is_up(then, ShellState::RolledBack, 0);
     }
 
     /// The snapshot itself ends the shell: better a fresh one than none.
     pub(super) fn restore_failed(&mut self) {
         let Phase::Restoring { then, .. } = std::mem::replace(&mut self.phase, Phase::Absent) else { return };
+        self.forget_restore();
         if let Some(shell) = self.body.as_mut().and_then(|b| b.shell.as_mut()) {
             shell.snapshot = None;
         }
@@ -304,8 +339,9 @@ impl Task {
         match then {
             Then::Open => {
                 if let Some(created) = self.created.take() {
-                    let _ = created.send(Ok(()));
+                    self.announce_session();
                     self.set_state(SessionState::Ready);
+                    let _ = created.send(Ok(()));
                 }
             }
             Then::Replace => {
@@ -347,7 +383,7 @@ impl Task {
         self.session.public().working_dir.clone_from(&self.session.spec.working_dir);
         // What earlier commands left running goes with their shell.
         let keeper = body.keeper;
-        tree::freeze_and_kill(|| tree::all_below(keeper, &[]));
+        tree::kill_all(|| tree::all_below(keeper, &[]));
         body.background.clear();
         self.created = Some(reply);
         self.restart(Then::Open);
@@ -411,10 +447,12 @@ fn tell_restore(body: &mut Body) -> Option<std::io::Result<u64>> {
     let shell = body.shell.as_mut()?;
     let snapshot = shell.snapshot.as_ref()?;
     let nonce = nonce();
-    let told = files
-        .write("t", &snapshot.text)
-        .and_then(|()| files.write("w", script::restore(shell.kind, &files.paths).as_bytes()))
-        .and_then(|()| shell.control.tell(shell.slot, "w", nonce));
+    let mut tell = || {
+        shell.restoring.extend(files.deliver("t", &snapshot.text)?);
+        shell.restoring.extend(files.deliver("w", script::restore(shell.kind, &files.paths).as_bytes())?);
+        shell.control.tell(shell.slot, "w", nonce)
+    };
+    let told = tell();
     if shell.kind.survival() == Survival::Clone {
         // Only a rebase needed it; from here on the clone is the rollback point.
         shell.snapshot = None;

@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use trl_proto::exec::{Omitted, Outcome, Range, ShellState};
 use trl_proto::{Error, ErrorCode};
@@ -21,11 +21,11 @@ use super::stop::Stop;
 use crate::execution::millis;
 use crate::output::Log;
 use crate::random::nonce;
+use crate::shell::Kind;
 use crate::shell::channel::{Leftover, Outlet, Source};
 use crate::shell::feed::Feeder;
 use crate::shell::files::Medium;
 use crate::shell::wrap::{self, Places};
-use crate::shell::Kind;
 
 #[derive(Debug)]
 pub struct Run {
@@ -38,7 +38,7 @@ pub struct Run {
     /// Its open stdin.
     pub stdin: Option<Feeder>,
     /// Its text on the way, where that may not touch a disk.
-    text: Option<Feeder>,
+    text: Vec<Feeder>,
     /// What the shell printed outside the command: an EXIT trap's output, should it die.
     base: Vec<u8>,
     /// The shell has reported its code.
@@ -51,6 +51,15 @@ pub struct Run {
     pub unread: bool,
     /// Output waits for a slow follower until then.
     pub paused: Option<Instant>,
+    /// What its streams held when it ended; background processes may write on.
+    totals: Option<Totals>,
+}
+
+#[derive(Debug, Clone)]
+struct Totals {
+    stdout: u64,
+    stderr: u64,
+    omitted: Omitted,
 }
 
 /// Bytes of one stream read in one go, before others get their turn.
@@ -64,23 +73,23 @@ thread_local! {
 
 impl Run {
     /// Writes the command's files and tells the shell.
-    pub fn begin(order: Order, body: &mut Body) -> Result<Self, (Order, Error)> {
+    pub fn begin(order: Order, body: &mut Body) -> Result<Self, Box<(Order, Error)>> {
         let nonce = nonce();
         match tell(&order, body, nonce) {
-            Err(e) => Err((order, write_error(&e))),
-            Ok((stdin, text)) => Ok(Self::new(order, body, nonce, (stdin, text))),
+            Err(e) => Err(Box::new((order, write_error(&e)))),
+            Ok(feeders) => Ok(Self::new(order, body, nonce, feeders)),
         }
     }
 
     /// A direct command, which its keeper has been asked to start.
     pub fn direct(order: Order, body: &mut Body) -> io::Result<Self> {
         let feeder = Feeder::open(&body.files.at("i"))?;
-        Ok(Self::new(order, body, nonce(), (Some(feeder), None)))
+        Ok(Self::new(order, body, nonce(), (Some(feeder), Vec::new())))
     }
 
-    fn new(order: Order, body: &Body, nonce: u64, feeders: (Option<Feeder>, Option<Feeder>)) -> Self {
+    fn new(order: Order, body: &Body, nonce: u64, feeders: Feeders) -> Self {
         let started = Instant::now();
-        let deadline = (!order.timeout.is_zero()).then(|| started + order.timeout);
+        let deadline = (!order.timeout.is_zero()).then(|| started.checked_add(order.timeout)).flatten();
         order.execution.start(started);
         Self {
             nonce,
@@ -95,6 +104,7 @@ impl Run {
             older: body.background.clone(),
             unread: false,
             paused: None,
+            totals: None,
             order,
         }
     }
@@ -145,7 +155,7 @@ impl Run {
     /// Everything written before now is this command's; who still holds a pipe becomes a late writer.
     pub fn drain(&mut self, body: &mut Body) -> Option<(Vec<u8>, Vec<u8>)> {
         self.stdin = None;
-        self.text = None;
+        self.text.clear();
         body.out.release();
         body.err.release();
         let [seen_out, seen_err] = Outlet::look(&body.out, &body.err);
@@ -160,6 +170,7 @@ impl Run {
             // dash and ash undo redirections before they run an EXIT trap: its output arrived here
             self.order.execution.stdout.append(&std::mem::take(&mut self.base));
         }
+        self.totals = Some(self.count());
         let at_end = || {
             let execution = &self.order.execution;
             (execution.stdout.snapshot().0, execution.stderr.snapshot().0)
@@ -184,6 +195,14 @@ impl Run {
         text
     }
 
+    fn count(&self) -> Totals {
+        let execution = &self.order.execution;
+        let range = |r: Option<(u64, u64)>| r.map(|(from, to)| Range { from, to });
+        let omitted =
+            Omitted { stdout: range(execution.stdout.omitted()), stderr: range(execution.stderr.omitted()) };
+        Totals { stdout: execution.stdout.total(), stderr: execution.stderr.total(), omitted }
+    }
+
     /// How it ended.
     pub fn outcome(&self, end: End) -> Outcome {
         let execution = &self.order.execution;
@@ -192,8 +211,7 @@ impl Run {
             (None, Some(exit)) => exit_parts(exit),
             (None, None) => exit_parts(Exit::Signal(9)),
         };
-        let range = |r: Option<(u64, u64)>| r.map(|(from, to)| Range { from, to });
-        let omitted = Omitted { stdout: range(execution.stdout.omitted()), stderr: range(execution.stderr.omitted()) };
+        let Totals { stdout, stderr, omitted } = self.totals.clone().unwrap_or_else(|| self.count());
         Outcome {
             execution_id: execution.id.clone(),
             exit_code: code,
@@ -202,8 +220,8 @@ impl Run {
             waited_ms: millis(self.started.saturating_duration_since(self.order.received)),
             timed_out: self.stop.as_ref().is_some_and(Stop::is_timeout),
             cancelled: self.stop.as_ref().is_some_and(|s| !s.is_timeout()),
-            stdout_bytes: execution.stdout.total(),
-            stderr_bytes: execution.stderr.total(),
+            stdout_bytes: stdout,
+            stderr_bytes: stderr,
             omitted: (omitted != Omitted::default()).then_some(omitted),
             shell_state: end.shell,
             lost_commands: (end.lost > 0).then_some(end.lost),
@@ -246,7 +264,8 @@ fn take_pending(outlet: &mut Outlet, log: &Log) {
     }
 }
 
-type Feeders = (Option<Feeder>, Option<Feeder>);
+/// For its stdin, and for its text.
+type Feeders = (Option<Feeder>, Vec<Feeder>);
 
 fn tell(order: &Order, body: &mut Body, nonce: u64) -> io::Result<Feeders> {
     body.out.hold(&body.files)?;
@@ -255,16 +274,7 @@ fn tell(order: &Order, body: &mut Body, nonce: u64) -> io::Result<Feeders> {
     let files = &body.files;
     let mut command = order.execution.command.as_bytes().to_vec();
     command.push(b'\n');
-    let text = match files.medium {
-        Medium::Memory => files.write("u", &command).map(|()| None)?,
-        Medium::Disk => {
-            files.renew_fifo("u")?;
-            let mut feeder = Feeder::open(&files.at("u"))?;
-            drop(feeder.write(command));
-            feeder.close();
-            Some(feeder)
-        }
-    };
+    let mut text: Vec<Feeder> = files.deliver("u", &command)?.into_iter().collect();
     let (letter, stdin_path, stdin) = prepare_stdin(order, body)?;
     let carry = shell.last_code != 0 && shell.kind != Kind::Fish;
     if carry {
@@ -275,8 +285,8 @@ fn tell(order: &Order, body: &mut Body, nonce: u64) -> io::Result<Feeders> {
     } else {
         let places = Places { stdin: &stdin_path, back: &shell.cwd };
         let wrapper = wrap::wrapper(shell.kind, &files.paths, &order.around, places);
-        files.write("w", wrapper.outer.as_bytes())?;
-        files.write("x", wrapper.inner.as_bytes())?;
+        text.extend(files.deliver("w", wrapper.outer.as_bytes())?);
+        text.extend(files.deliver("x", wrapper.inner.as_bytes())?);
         "w"
     };
     let verb = if carry { format!("r{letter}") } else { letter.to_string() };
@@ -327,9 +337,4 @@ pub fn tidy(body: &Body, order: &Order) {
         body.files.remove("w");
         body.files.remove("x");
     }
-}
-
-/// A deadline so far away that adding to it would overflow is none.
-pub fn later(from: Instant, by: Duration) -> Option<Instant> {
-    from.checked_add(by)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use trl_proto::session::{CreateParams, OnExit, Renewal};
@@ -34,27 +35,33 @@ pub struct Spec {
     pub renewal: Renewal,
 }
 
-/// Values that are never shown, logged or kept after the session.
-#[derive(Clone, Default)]
-pub struct Secrets(BTreeMap<String, Zeroizing<String>>);
+/// Values that are never shown, logged or kept after the session. Their names stay.
+#[derive(Default)]
+pub struct Secrets {
+    names: Vec<String>,
+    values: Mutex<BTreeMap<String, Zeroizing<String>>>,
+}
 
 impl Secrets {
     pub fn new(env: Env) -> Self {
-        Self(env.into_iter().map(|(k, v)| (k, Zeroizing::new(v))).collect())
+        let names = env.keys().cloned().collect();
+        let values = env.into_iter().map(|(k, v)| (k, Zeroizing::new(v))).collect();
+        Self { names, values: Mutex::new(values) }
     }
 
     pub fn names(&self) -> impl Iterator<Item = &String> {
-        self.0.keys()
+        self.names.iter()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// The session has ended: they are overwritten.
+    pub fn forget(&self) {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} secrets", self.0.len())
+        write!(f, "{} secrets", self.names.len())
     }
 }
 
@@ -114,12 +121,14 @@ impl Spec {
     /// `KEY=value` items for execve; later layers win.
     pub fn environ(&self) -> Vec<Vec<u8>> {
         let mut all: BTreeMap<&str, &str> = self.env.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-        all.extend(self.secrets.0.iter().map(|(k, v)| (k.as_str(), v.as_str())));
+        let secrets = self.secrets.values.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(secrets.iter().map(|(k, v)| (k.as_str(), v.as_str())));
         all.into_iter().map(|(k, v)| format!("{k}={v}").into_bytes()).collect()
     }
 
     pub fn env_keys(&self) -> Vec<String> {
-        let names: std::collections::BTreeSet<&String> = self.env.keys().chain(self.secrets.names()).collect();
+        let names: std::collections::BTreeSet<&String> =
+            self.env.keys().chain(self.secrets.names()).collect();
         names.into_iter().cloned().collect()
     }
 
@@ -182,14 +191,18 @@ pub fn checked_dir(dir: &str) -> Result<String, Error> {
     match std::fs::metadata(path) {
         Err(e) => Err(refuse(&format!("cannot be used: {e}"))),
         Ok(meta) if !meta.is_dir() => Err(refuse("is not a directory")),
-        Ok(_) if rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_err() => Err(refuse("may not be entered")),
+        Ok(_) if rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_err() => {
+            Err(refuse("may not be entered"))
+        }
         Ok(_) => Ok(dir.to_string()),
     }
 }
 
 fn checked_name(name: Option<String>) -> Result<Option<String>, Error> {
     match name {
-        Some(name) if name.len() > MAX_NAME => Err(Error::invalid(format!("`name` is longer than {MAX_NAME} bytes"))),
+        Some(name) if name.len() > MAX_NAME => {
+            Err(Error::invalid(format!("`name` is longer than {MAX_NAME} bytes")))
+        }
         name => Ok(name),
     }
 }

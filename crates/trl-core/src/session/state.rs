@@ -61,7 +61,7 @@ pub fn decide(state: SessionState, request: Request) -> Verdict {
 
         (S::Running, Request::Steer) => Verdict::Accept,
         (_, Request::Steer) => Verdict::Deny(Denial::NotRunning),
-        (S::Creating, Request::Reset) => Verdict::Deny(Denial::Busy),
+        (S::Creating | S::Running, Request::Reset) => Verdict::Deny(Denial::Busy),
         (_, Request::Reset) => Verdict::Accept,
     }
 }
@@ -71,7 +71,9 @@ impl Denial {
         match self {
             Self::Busy => Error::new(ErrorCode::SessionBusy, "the session is running a command")
                 .hint("wait for it, exec.cancel it, pass queue: true, or use another session"),
-            Self::NotRunning => Error::new(ErrorCode::ExecutionNotFound, "no command is running in the session"),
+            Self::NotRunning => {
+                Error::new(ErrorCode::ExecutionNotFound, "no command is running in the session")
+            }
             Self::Closed => Error::new(ErrorCode::SessionClosed, "the session is closed")
                 .hint("session.get opens it again with a fresh shell"),
             Self::Terminated => Error::new(ErrorCode::SessionTerminated, "the session has ended")
@@ -114,7 +116,7 @@ mod tests {
             Request::Open => (state == S::Closed).then_some(S::Ready),
             Request::Run(_) => matches!(state, S::Ready | S::Idle).then_some(S::Running),
             Request::Steer => (state == S::Running).then_some(S::Running),
-            Request::Reset => (alive && state != S::Creating).then_some(S::Ready),
+            Request::Reset => matches!(state, S::Ready | S::Idle).then_some(S::Ready),
         }
     }
 

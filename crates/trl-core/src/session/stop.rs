@@ -85,11 +85,13 @@ impl Stop {
         let now = Instant::now();
         if now >= self.kill_at {
             if tree::freeze_and_kill(&find) == 0 {
+                self.look_at = now + LONGEST_PAUSE;
                 return Look::Over;
             }
         } else {
             let found = find();
             if found.is_empty() {
+                self.look_at = now + LONGEST_PAUSE;
                 return Look::Over;
             }
             let fresh: Vec<Proc> = found.into_iter().filter(|p| self.signalled.insert(*p)).collect();
@@ -101,6 +103,11 @@ impl Stop {
         self.look_at = (now + self.pause).min(self.kill_at.max(now + FIRST_PAUSE));
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         Look::Waiting
+    }
+
+    /// Even what cannot be killed has been waited for long enough.
+    pub fn is_overdue(&self) -> bool {
+        Instant::now() >= self.give_up_at
     }
 
     /// Something changed: look at once.

@@ -114,6 +114,8 @@ pub struct Control {
     /// are held, so it never sees an end.
     reports: Receiver,
     base: OwnedFd,
+    /// The last look at `base` stopped before its end.
+    base_unread: bool,
     splitter: Splitter,
 }
 
@@ -128,6 +130,7 @@ impl Control {
             slots: [slot(0)?, slot(1)?, slot(2)?],
             reports: Receiver::from_owned_fd(fifo::open_both(&files.at("s")).map(small)?)?,
             base: fifo::open_read(&files.at("n"))?,
+            base_unread: false,
             splitter: Splitter::default(),
         };
         watch.add(&control.base, Source::Base.token())?;
@@ -174,14 +177,25 @@ impl Control {
         reports
     }
 
-    /// What the shell printed outside commands since the last look.
-    pub fn base_output(&self) -> Vec<u8> {
+    /// What the shell printed outside commands since the last look, as far as one look goes.
+    pub fn base_output(&mut self) -> Vec<u8> {
+        const MOST: usize = 64 * 1024;
         let mut all = Vec::new();
         let mut buf = [0; 4096];
+        self.base_unread = false;
         while let Ok(Found::Bytes(n)) = fifo::read(&self.base, &mut buf) {
             all.extend_from_slice(&buf[..n]);
+            if all.len() >= MOST {
+                self.base_unread = true;
+                break;
+            }
         }
         all
+    }
+
+    /// Whether there may be more of it.
+    pub fn base_unread(&self) -> bool {
+        self.base_unread
     }
 }
 
@@ -210,6 +224,16 @@ impl Outlet {
         let fd = fifo::open_read(&files.at(name))?;
         fifo::resize(&fd, fifo::SMALL);
         watch.add(&fd, source.token())?;
+        Ok(Self { fd, held: None, name, source, large: false })
+    }
+
+    /// A new FIFO in the place of the one a background process holds.
+    fn fresh(files: &Files, name: &'static str, source: Source) -> io::Result<Self> {
+        let aside = format!("{name}+");
+        files.renew_fifo(&aside)?;
+        let fd = fifo::open_read(&files.at(&aside))?;
+        fifo::resize(&fd, fifo::SMALL);
+        std::fs::rename(files.at(&aside), files.at(name))?;
         Ok(Self { fd, held: None, name, source, large: false })
     }
 
@@ -257,9 +281,10 @@ impl Outlet {
             }
             return Ok(Leftover::Nobody);
         }
+        // Only once the new one is whole does the old one go.
+        let fresh = Self::fresh(files, self.name, self.source)?;
+        watch.add(&fresh.fd, self.source.token())?;
         watch.remove(&self.fd);
-        files.renew_fifo(self.name)?;
-        let fresh = Self::open(files, watch, self.source)?;
         let old = std::mem::replace(self, fresh);
         Ok(Leftover::Writer(old.fd))
     }

@@ -6,6 +6,8 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
@@ -26,6 +28,8 @@ pub struct Feeder {
     orders: mpsc::UnboundedSender<Order>,
     task: tokio::task::AbortHandle,
     closed: bool,
+    /// Bytes not yet in the pipe.
+    waiting: Arc<AtomicUsize>,
 }
 
 impl Feeder {
@@ -34,13 +38,15 @@ impl Feeder {
         let reader = fifo::open_read(path)?;
         let writer = Sender::from_owned_fd(fifo::open_write(path)?)?;
         let (orders, inbox) = mpsc::unbounded_channel();
-        let task = tokio::spawn(feed(reader, writer, inbox)).abort_handle();
-        Ok(Self { orders, task, closed: false })
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let task = tokio::spawn(feed((reader, writer), inbox, Arc::clone(&waiting))).abort_handle();
+        Ok(Self { orders, task, closed: false, waiting })
     }
 
     /// Resolves when the bytes are in the pipe.
     pub fn write(&self, bytes: Vec<u8>) -> oneshot::Receiver<io::Result<()>> {
         let (done, answer) = oneshot::channel();
+        self.waiting.fetch_add(bytes.len(), Ordering::Relaxed);
         let _ = self.orders.send(Order::Write(bytes, done));
         answer
     }
@@ -48,6 +54,10 @@ impl Feeder {
     pub fn close(&mut self) {
         self.closed = true;
         let _ = self.orders.send(Order::Close);
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     pub fn is_closed(&self) -> bool {
@@ -61,11 +71,15 @@ impl Drop for Feeder {
     }
 }
 
-async fn feed(reader: OwnedFd, mut writer: Sender, mut inbox: mpsc::UnboundedReceiver<Order>) {
+type Inbox = mpsc::UnboundedReceiver<Order>;
+
+async fn feed((reader, mut writer): (OwnedFd, Sender), mut inbox: Inbox, waiting: Arc<AtomicUsize>) {
     while let Some(order) = inbox.recv().await {
         match order {
             Order::Write(bytes, done) => {
-                let _ = done.send(writer.write_all(&bytes).await);
+                let written = writer.write_all(&bytes).await;
+                waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
+                let _ = done.send(written);
             }
             Order::Close => break,
         }

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 
 use trl_sys::fifo;
 
+use super::feed::Feeder;
 use super::kind::{Kind, Survival};
 use super::{quote::quote, script};
 
@@ -138,7 +139,9 @@ impl Files {
         let path = self.at(name);
         let create = || fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let file = match create() {
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => fs::remove_file(&path).and_then(|()| create()),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                fs::remove_file(&path).and_then(|()| create())
+            }
             other => other,
         };
         let written = file.and_then(|mut file| file.write_all(bytes));
@@ -146,6 +149,19 @@ impl Files {
             let _ = fs::remove_file(&path);
         }
         written
+    }
+
+    /// Text for a shell to source: a file in memory, or a FIFO where a file would reach a disk.
+    pub fn deliver(&self, name: &str, bytes: &[u8]) -> io::Result<Option<Feeder>> {
+        // fish sources no FIFO
+        if self.medium == Medium::Memory || self.paths.kind == Kind::Fish {
+            return self.write(name, bytes).map(|()| None);
+        }
+        self.renew_fifo(name)?;
+        let mut feeder = Feeder::open(&self.at(name))?;
+        drop(feeder.write(bytes.to_vec()));
+        feeder.close();
+        Ok(Some(feeder))
     }
 
     pub fn remove(&self, name: &str) {

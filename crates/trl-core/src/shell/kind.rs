@@ -99,9 +99,7 @@ fn file_name(path: &Path) -> String {
 
 /// The program `shell` names: a path as it is, a bare name through `path_var`.
 pub fn find_program(shell: &str, path_var: &str) -> Option<PathBuf> {
-    let runnable = |p: &Path| {
-        p.is_file() && rustix::fs::access(p, rustix::fs::Access::EXEC_OK).is_ok()
-    };
+    let runnable = |p: &Path| p.is_file() && rustix::fs::access(p, rustix::fs::Access::EXEC_OK).is_ok();
     if shell.contains('/') {
         let path = PathBuf::from(shell);
         return (path.is_absolute() && runnable(&path)).then_some(path);

@@ -19,9 +19,10 @@ pub enum Report {
 impl Report {
     pub fn nonce(&self) -> u64 {
         match self {
-            Self::Standby { nonce, .. } | Self::Promoted { nonce } | Self::Ran { nonce, .. } | Self::Dumped { nonce } => {
-                *nonce
-            }
+            Self::Standby { nonce, .. }
+            | Self::Promoted { nonce }
+            | Self::Ran { nonce, .. }
+            | Self::Dumped { nonce } => *nonce,
         }
     }
 }

@@ -115,7 +115,9 @@ pub fn text(kind: Kind, paths: &Paths, slot: usize) -> String {
     }
     if let Some(dump) = dump(kind) {
         let place = paths.dump();
-        out += &format!("d*) {{ {dump}; }} >{place} 2>/dev/null; {builtin} printf 'D %s\\0' \"$__trl\" >{reports};;\n");
+        out += &format!(
+            "d*) {{ {dump}; }} >{place} 2>/dev/null; {builtin} printf 'D %s\\0' \"$__trl\" >{reports};;\n"
+        );
     }
     out + &format!("*) {builtin} exit 0;;\nesac\ndone\n")
 }

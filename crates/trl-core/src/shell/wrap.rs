@@ -119,10 +119,16 @@ fn fish(paths: &Paths, around: &Surroundings, places: Places<'_>) -> String {
     let mut before = String::new();
     let mut after = String::new();
     for (i, (key, value)) in around.env.iter().enumerate() {
-        before += &format!("builtin set -qgx {key}; and builtin set -l __trx{i} -gx; or builtin set -l __trx{i} -g\n");
-        before += &format!("builtin set -qg {key}; and builtin set -l __trv{i} ${key}; or builtin set -l __trx{i}\n");
+        before += &format!(
+            "builtin set -qgx {key}; and builtin set -l __trx{i} -gx; or builtin set -l __trx{i} -g\n"
+        );
+        before += &format!(
+            "builtin set -qg {key}; and builtin set -l __trv{i} ${key}; or builtin set -l __trx{i}\n"
+        );
         before += &format!("builtin set -gx {key} {}\n", q(value));
-        after += &format!("builtin set -eg {key}; builtin set -q __trx{i}[1]; and builtin set $__trx{i} {key} $__trv{i}\n");
+        after += &format!(
+            "builtin set -eg {key}; builtin set -q __trx{i}[1]; and builtin set $__trx{i} {key} $__trv{i}\n"
+        );
     }
     if let Some(dir) = &around.working_dir {
         before += &format!("builtin cd {}; or return 1\n", q(dir));

@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
+use trl_core::manager::Origin;
 use trl_proto::envelope::{self, Fault, Incoming, Malformed, Request};
 use trl_proto::system::{AuthParams, Authenticated};
 use trl_proto::{Dialect, Error, ErrorCode, Method, Role};
@@ -50,11 +51,15 @@ impl Client {
     /// A peer on the socket: the same user (or root), pinned when it runs inside a session.
     pub(crate) fn unix(server: &Arc<Server>, stream: &UnixStream) -> Result<Arc<Self>, &'static str> {
         let peer = stream.peer_cred().map_err(|_| "the kernel does not say who it is")?;
+        let pid = peer.pid().ok_or("the kernel does not say which process it is")?;
         if peer.uid() != crate::paths::user_id() && peer.uid() != 0 {
             return Err("it belongs to another user");
         }
-        let inside = peer.pid().and_then(|pid| server.manager.session_of(pid));
-        let principal = inside.map_or(Principal::Role(Role::Agent), Principal::Inside);
+        let principal = match server.manager.origin_of(pid) {
+            Origin::Outside => Principal::Role(Role::Agent),
+            Origin::Inside(session) => Principal::Inside(session),
+            Origin::Unknown => return Err("its process is gone, so nobody can say whose it was"),
+        };
         Ok(Self::new(server, principal))
     }
 
@@ -92,10 +97,12 @@ async fn read<R: AsyncRead + Unpin>(client: &Arc<Client>, reader: R) {
     let mut state = Reading { usual: Dialect::default(), first: true, auth_failures: 0 };
     let in_flight = Arc::new(Semaphore::new(MOST_IN_FLIGHT));
     let mut tasks = JoinSet::new();
+    let mut closing = client.server.closing.subscribe();
     loop {
         while tasks.try_join_next().is_some() {}
         let line = tokio::select! {
             line = lines.next() => line,
+            _ = async { closing.wait_for(|c| *c).await.is_ok() } => break,
             // The writer found the client gone, or it was cut off.
             () = client.outbox.closed() => break,
         };
@@ -160,7 +167,10 @@ impl Reading {
             return Err(Error::new(ErrorCode::Forbidden, "no token raises a process inside a session"));
         }
         if !self.first && self.auth_failures == 0 {
-            return Err(Error::new(ErrorCode::AuthFailed, "system.auth must be the first request of a connection"));
+            return Err(Error::new(
+                ErrorCode::AuthFailed,
+                "system.auth must be the first request of a connection",
+            ));
         }
         if !token::matches(&client.server.operator, &params.token) {
             tracing::warn!("a wrong token was presented");
@@ -179,7 +189,11 @@ async fn answer_one(client: Arc<Client>, request: Request, _permit: OwnedSemapho
     follow(&client, answer.follow).await;
 }
 
-async fn answer_batch(client: Arc<Client>, items: Vec<Result<Request, Malformed>>, _permit: OwnedSemaphorePermit) {
+async fn answer_batch(
+    client: Arc<Client>,
+    items: Vec<Result<Request, Malformed>>,
+    _permit: OwnedSemaphorePermit,
+) {
     let mut answers = Vec::new();
     let mut follows = Vec::new();
     let mut tasks = JoinSet::new();
@@ -188,7 +202,8 @@ async fn answer_batch(client: Arc<Client>, items: Vec<Result<Request, Malformed>
             Err(bad) => answers.push((at, envelope::reply_malformed(&bad))),
             Ok(request) => {
                 let client = Arc::clone(&client);
-                tasks.spawn(async move { (at, request.id.is_some(), rpc::dispatch(&client, &request).await) });
+                tasks
+                    .spawn(async move { (at, request.id.is_some(), rpc::dispatch(&client, &request).await) });
             }
         }
     }

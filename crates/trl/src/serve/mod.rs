@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use trl_core::env::Inherited;
 use trl_core::session::messages::Manner;
 use trl_core::{Engine, Manager};
@@ -70,6 +71,8 @@ pub(crate) struct Server {
     connections: AtomicUsize,
     /// Set to end the daemon.
     stop: watch::Sender<Option<Manner>>,
+    /// Set when every session has ended: what is left to say is said, then connections close.
+    closing: watch::Sender<bool>,
 }
 
 /// Becomes a zygote if this process was started as one. Called before anything else in `main`.
@@ -134,6 +137,7 @@ fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime),
         socket: (!config.socket.as_os_str().is_empty()).then_some(config.socket),
         connections: AtomicUsize::new(0),
         stop: watch::Sender::new(None),
+        closing: watch::Sender::new(false),
     };
     Ok((Arc::new(server), runtime))
 }
@@ -184,10 +188,12 @@ impl Signals {
 
 async fn serve(server: Arc<Server>, listener: UnixListener) -> Result<(), ServeError> {
     let mut stop = server.stop.subscribe();
+    let mut clients = JoinSet::new();
     loop {
+        while clients.try_join_next().is_some() {}
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => accept(&server, stream),
+                Ok((stream, _)) => accept(&server, stream, &mut clients),
                 Err(e) => {
                     // Out of descriptors, most likely: the client waits in the backlog meanwhile.
                     tracing::warn!(error = %e, "a connection could not be accepted");
@@ -200,11 +206,22 @@ async fn serve(server: Arc<Server>, listener: UnixListener) -> Result<(), ServeE
     drop(listener);
     let manner = (*server.stop.borrow()).unwrap_or(Manner::Graceful);
     tracing::info!(?manner, "ending");
-    server.manager.shutdown(manner).await;
+    tokio::select! {
+        () = server.manager.shutdown(manner) => {}
+        // A second, forced wish does not wait for the first.
+        _ = async { stop.wait_for(|m| *m == Some(Manner::Forced) && manner != Manner::Forced).await.is_ok() } => {
+            server.manager.shutdown(Manner::Forced).await;
+        }
+    }
+    server.closing.send_replace(true);
+    let _ = tokio::time::timeout(LAST_WORDS, clients.join_all()).await;
     Ok(())
 }
 
-fn accept(server: &Arc<Server>, stream: tokio::net::UnixStream) {
+/// How long clients have to take the last replies.
+const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(500);
+
+fn accept(server: &Arc<Server>, stream: tokio::net::UnixStream, clients: &mut JoinSet<()>) {
     if server.connections.load(Ordering::Relaxed) >= server.wire.max_connections {
         tracing::warn!("a connection was refused: there are too many");
         return;
@@ -213,7 +230,7 @@ fn accept(server: &Arc<Server>, stream: tokio::net::UnixStream) {
         Err(reason) => tracing::warn!(reason, "a connection was refused"),
         Ok(client) => {
             let (reader, writer) = stream.into_split();
-            tokio::spawn(connection::run(client, reader, writer));
+            clients.spawn(connection::run(client, reader, writer));
         }
     }
 }

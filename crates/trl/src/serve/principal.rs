@@ -99,7 +99,12 @@ mod tests {
     fn each_method_asks_for_its_role_on_every_transport() {
         for method in Method::ALL {
             for role in [Role::Viewer, Role::Agent, Role::Operator] {
-                assert_eq!(Principal::Role(role).may_call(*method).is_ok(), method.allows(role), "{}", method.name());
+                assert_eq!(
+                    Principal::Role(role).may_call(*method).is_ok(),
+                    method.allows(role),
+                    "{}",
+                    method.name()
+                );
             }
         }
     }

@@ -8,9 +8,9 @@ use trl_core::session::messages::{Ending, Manner};
 use trl_proto::envelope::{self, Request};
 use trl_proto::event::{SubscribeParams, Subscribed};
 use trl_proto::exec::{
-    CancelParams, Cancelled, ExecListParams, ExecutionList, ExecutionParams, ExecutionStatus, InputParams, InputTaken,
-    OnDisconnect, OutputParams, OutputSlice, Range, ResultBody, ResultReply, RunParams, RunResult, SignalParams,
-    Signalled, StreamStarted,
+    CancelParams, Cancelled, ExecListParams, ExecutionList, ExecutionParams, ExecutionStatus, InputParams,
+    InputTaken, OnDisconnect, OutputParams, OutputSlice, Range, ResultBody, ResultReply, RunParams,
+    RunResult, SignalParams, Signalled, StreamStarted,
 };
 use trl_proto::nearest::nearest;
 use trl_proto::session::{
@@ -141,8 +141,11 @@ impl Call<'_> {
         let params: CreateParams = self.request.params()?;
         let ceiling = self.client.server.agent_max_sessions;
         if self.principal.role() == Role::Agent && ceiling > 0 && self.manager().active() >= ceiling {
-            return Err(Error::new(ErrorCode::MaxSessionsReached, format!("an agent may have {ceiling} sessions"))
-                .hint("agent.max_sessions in the config sets this"));
+            return Err(Error::new(
+                ErrorCode::MaxSessionsReached,
+                format!("an agent may have {ceiling} sessions"),
+            )
+            .hint("agent.max_sessions in the config sets this"));
         }
         Ok(self.manager().create(params).await?.info(self.dialect()))
     }
@@ -213,7 +216,8 @@ impl Call<'_> {
         match self.submit().await {
             Err(error) => self.done::<()>(Err(error)),
             Ok(execution) => {
-                let started = StreamStarted { stream_id: StreamId::random(), execution_id: execution.id.clone() };
+                let started =
+                    StreamStarted { stream_id: StreamId::random(), execution_id: execution.id.clone() };
                 let output = Output::new(started.stream_id.clone(), execution, self.dialect());
                 Answer { line: self.line(Ok(started)), follow: Some(Follow::Output(output)) }
             }

@@ -22,7 +22,8 @@ pub(crate) struct Claim {
 impl Claim {
     pub(crate) fn take(socket: &Path) -> Result<Self, ServeError> {
         let dir = socket.parent().filter(|d| !d.as_os_str().is_empty());
-        let dir = dir.ok_or_else(|| ServeError::SocketDir(format!("{} has no directory", socket.display())))?;
+        let dir =
+            dir.ok_or_else(|| ServeError::SocketDir(format!("{} has no directory", socket.display())))?;
         make_private(dir)?;
         let lock_path = socket.with_extension("lock");
         let lock = fs::OpenOptions::new()
@@ -32,7 +33,9 @@ impl Claim {
             .mode(0o600)
             .open(&lock_path)
             .map_err(ServeError::io(format!("opening {}", lock_path.display())))?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() || UnixStream::connect(socket).is_ok() {
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err()
+            || UnixStream::connect(socket).is_ok()
+        {
             return Err(ServeError::AlreadyRunning(socket.to_path_buf()));
         }
         Ok(Self { socket: socket.to_path_buf(), _lock: lock })
@@ -72,5 +75,6 @@ fn make_private(dir: &Path) -> Result<(), ServeError> {
             .create(dir)
             .map_err(ServeError::io(format!("making {}", dir.display())))?;
     }
-    paths::check_private_dir(dir, paths::user_id()).map_err(|fault| ServeError::SocketDir(format!("{}: {fault}", dir.display())))
+    paths::check_private_dir(dir, paths::user_id())
+        .map_err(|fault| ServeError::SocketDir(format!("{}: {fault}", dir.display())))
 }

@@ -1,0 +1,180 @@
+//! An execution's end: draining it, saying how it ended, going on from there.
+//!
+//! A result is published once everything it says is true: after the shell has reported, or after the one that replaces it
+//! is up, or, when the session ends with it, after nothing of the session is left.
+
+use std::time::{Duration, Instant};
+
+use trl_proto::event::Happening;
+use trl_proto::exec::ShellState;
+use trl_proto::session::{OnExit, SessionState};
+use trl_sys::reap::Exit;
+
+use super::messages::Ending;
+use super::phase::{Done, Phase, Then};
+use super::run::{self, End, Run};
+use super::task::Task;
+use crate::clock::Stamp;
+use crate::engine::Counters;
+
+/// How often a command is handed to the next shell because one died without reading it.
+const MOST_TRIES: u8 = 3;
+
+impl Task {
+    pub(super) fn take_run(&mut self) -> Option<Box<Run>> {
+        match std::mem::replace(&mut self.phase, Phase::Idle) {
+            Phase::Running(run) => Some(run),
+            other => {
+                self.phase = other;
+                None
+            }
+        }
+    }
+
+    /// Its shell has reported; while a clone is on its way it could be taken for a process the command left.
+    pub(super) fn finish_reported(&mut self) {
+        if self.renewing.is_some() {
+            return;
+        }
+        let Some(mut run) = self.take_run() else { return };
+        let Some(body) = &mut self.body else { return };
+        let at = Instant::now();
+        let text = run.drain(body);
+        let background = body.find_background();
+        let fresh = background.iter().filter(|p| !run.older.contains(p)).map(|p| p.pid).collect();
+        body.background = background;
+        let Some(shell) = &mut body.shell else { return };
+        shell.last_code = run.reported.filter(|c| (0..256).contains(c)).unwrap_or(0);
+        shell.since_point += 1;
+        let state = self.replaced.take().unwrap_or(ShellState::Kept);
+        let end = End { at, shell: state, lost: 0, background: fresh, cwd: shell.cwd.clone() };
+        self.publish(&run, end, text);
+        if let Some(body) = &self.body {
+            run::tidy(body, &run.order);
+        }
+        self.renew_at = Some(match self.session.spec.renewal {
+            trl_proto::session::Renewal::Exact => at,
+            trl_proto::session::Renewal::Idle => at + self.quiet(run.started),
+        });
+        self.go_on_ending();
+    }
+
+    /// How long a burst may pause without being over: some multiple of the pauses it has had, within bounds.
+    pub(super) fn quiet(&mut self, started: Instant) -> Duration {
+        let pause = self.last_end.map_or(Duration::ZERO, |end| started.saturating_duration_since(end));
+        self.last_end = Some(Instant::now());
+        (pause * 4).clamp(super::recover::QUIET, super::recover::LONGEST_QUIET)
+    }
+
+    pub(super) fn finish_dead(&mut self) {
+        let Some(mut run) = self.take_run() else { return };
+        if self.never_heard() && run.stop.is_none() && self.ending.is_none() && run.order.tries < MOST_TRIES {
+            // The shell died before it read the command: the next one gets it.
+            self.forget_unheard();
+            run.order.tries += 1;
+            self.queue.push_front(run.order);
+            return self.recover(Then::Replace);
+        }
+        let Some(body) = &mut self.body else { return };
+        let at = Instant::now();
+        let base = body.shell.as_mut().map(|s| s.control.base_output()).unwrap_or_default();
+        run.keep_base(&base);
+        let text = run.drain(body);
+        run::tidy(body, &run.order);
+        let own_exit = run.stop.is_none() && matches!(run.died, Some(Exit::Code(_)));
+        let ends_session =
+            body.shell.is_none() || (self.session.spec.on_exit == OnExit::Terminate && own_exit);
+        let done = Box::new(Done { run: *run, at, text });
+        if ends_session || self.ending.is_some() {
+            if self.ending.is_none() {
+                self.plan_end(Ending::Terminated, "its command ended".into(), None);
+            }
+            self.publish_at_end(done);
+            self.go_on_ending();
+        } else {
+            self.recover(Then::Publish(done));
+        }
+    }
+
+    pub(super) fn never_heard(&self) -> bool {
+        let shell = self.body.as_ref().and_then(|b| b.shell.as_ref());
+        shell.is_some_and(|s| s.control.is_unheard(s.slot))
+    }
+
+    /// Nobody will act on what the dead shell did not read, a clone it was to fork included.
+    pub(super) fn forget_unheard(&mut self) {
+        if let Some(shell) = self.body.as_ref().and_then(|b| b.shell.as_ref()) {
+            shell.control.forget(shell.slot);
+        }
+        if self.renewing.take().is_some()
+            && let Some(body) = &mut self.body
+        {
+            body.kill_strays();
+        }
+    }
+
+    pub(super) fn publish_at_end(&mut self, done: Box<Done>) {
+        if let Some(plan) = &mut self.ending {
+            plan.last = Some(done);
+        }
+    }
+
+    pub(super) fn publish_done(&mut self, done: Done, shell: ShellState, lost: u64) {
+        let (background, cwd) = match &mut self.body {
+            Some(body) => {
+                let background = if body.main.is_some() { body.find_background() } else { Vec::new() };
+                let fresh =
+                    background.iter().filter(|p| !done.run.older.contains(p)).map(|p| p.pid).collect();
+                body.background = background;
+                let cwd = body.shell.as_ref().map(|s| s.cwd.clone());
+                (fresh, cwd.unwrap_or_else(|| self.session.spec.working_dir.clone()))
+            }
+            None => (Vec::new(), self.session.spec.working_dir.clone()),
+        };
+        let end = End { at: done.at, shell, lost, background, cwd };
+        if let Some(shell) = self.body.as_mut().and_then(|b| b.shell.as_mut()) {
+            let code = done.run.died.map_or(0, Exit::shell_code);
+            shell.last_code = if (0..256).contains(&code) { code } else { 0 };
+        }
+        self.publish(&done.run, end, done.text);
+    }
+
+    pub(super) fn publish(&mut self, run: &Run, end: End, text: Option<(Vec<u8>, Vec<u8>)>) {
+        let outcome = run.outcome(end);
+        let execution = &run.order.execution;
+        let happening = Happening::ExecFinished {
+            session_id: self.session.spec.id.clone(),
+            execution_id: execution.id.clone(),
+            exit_code: outcome.exit_code,
+            timed_out: outcome.timed_out,
+            cancelled: outcome.cancelled,
+        };
+        if outcome.timed_out {
+            Counters::add(&self.engine.counters.timeouts);
+        }
+        {
+            let mut public = self.session.public();
+            public.running = None;
+            if public.working_dir != outcome.working_dir {
+                public.working_dir.clone_from(&outcome.working_dir);
+            }
+            public.last_activity = Stamp::now();
+        }
+        if self.queue.is_empty() && !matches!(self.phase, Phase::Over) {
+            self.set_state(SessionState::Idle);
+        }
+        execution.finish(outcome, text);
+        self.engine.executions.retire(execution);
+        self.engine.events.emit(happening);
+    }
+
+    pub(super) fn set_state(&self, state: SessionState) {
+        let mut public = self.session.public();
+        if public.state != state {
+            public.state = state;
+            drop(public);
+            let session_id = self.session.spec.id.clone();
+            self.engine.events.emit(Happening::SessionState { session_id, state });
+        }
+    }
+}

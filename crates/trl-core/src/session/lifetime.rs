@@ -1,0 +1,305 @@
+//! A session's own start and end: its processes come up, or the reason why not; they go, and nothing is left.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use trl_proto::event::Happening;
+use trl_proto::exec::ShellState;
+use trl_proto::session::SessionState;
+use trl_proto::{Error, ErrorCode};
+use trl_sys::tree::{self};
+
+use super::body::Body;
+use super::messages::{Ending, Manner};
+use super::phase::{Done, EndPlan, Phase, Then};
+use super::run::Run;
+use super::spec::Program;
+use super::stop::{Look, Stop, Why};
+use super::task::Task;
+
+/// A keeper that takes longer than this to kill everything is abandoned (and logged).
+const LET_GO_LIMIT: Duration = Duration::from_secs(8);
+/// A keeper that is killed this often before its program is up is not tried again.
+const MOST_KEEPERS_LOST: u8 = 3;
+
+impl Task {
+    /// Starts the program; without processes so far, also its keeper.
+    pub(super) fn open(&mut self, then: Then) {
+        let body = match Body::open(&self.engine, &self.session.spec) {
+            Ok(body) => body,
+            Err(error) => return self.start_failed_with(then, error),
+        };
+        self.body = Some(body);
+        match &self.session.spec.program {
+            Program::Shell { .. } => self.restart(then),
+            Program::Direct { .. } => self.start_direct(),
+        }
+    }
+
+    pub(super) fn start_direct(&mut self) {
+        let (Some(order), Some(body)) = (self.direct.take(), &mut self.body) else { return };
+        let cwd = self.session.spec.working_dir.clone();
+        let started = Run::direct(order, body).and_then(|run| {
+            body.spawn(&self.engine, &self.session.spec, &cwd, 0)?;
+            Ok(run)
+        });
+        match started {
+            Ok(run) => self.phase = Phase::Running(Box::new(run)),
+            Err(e) => self.start_failed(super::body::start_error("prepare", &e)),
+        }
+    }
+
+    pub(super) fn direct_is_up(&mut self) {
+        let Phase::Running(run) = &self.phase else { return };
+        self.session.public().direct = Some(run.order.execution.id.clone());
+        self.announce_session();
+        self.announce(run);
+        if let Some(created) = self.created.take() {
+            let _ = created.send(Ok(()));
+        }
+    }
+
+    pub(super) fn announce_session(&self) {
+        let (session_id, shell) = (self.session.spec.id.clone(), self.session.spec.program_name());
+        self.engine.events.emit(Happening::SessionCreated { session_id, shell });
+    }
+
+    pub(super) fn start_failed(&mut self, error: Error) {
+        let then = match std::mem::replace(&mut self.phase, Phase::Absent) {
+            Phase::Starting { then, .. }
+            | Phase::Restoring { then, .. }
+            | Phase::Awaiting { then }
+            | Phase::Promoting { then, .. } => then,
+            Phase::Running(run) => {
+                self.engine.executions.refuse(&run.order.execution, error.clone());
+                Then::Open
+            }
+            _ => Then::Open,
+        };
+        self.start_failed_with(then, error);
+    }
+
+    pub(super) fn start_failed_with(&mut self, then: Then, error: Error) {
+        tracing::warn!(session = %self.session.spec.id, %error, "a shell did not start");
+        if let Then::Publish(done) = then {
+            self.publish_done(*done, ShellState::Ended, 0);
+        }
+        let reason = format!("its shell could not be started: {error}");
+        self.refuse_queue(&error);
+        self.plan_end(Ending::Terminated, reason.clone(), None);
+        if let Some(plan) = &mut self.ending {
+            plan.failure = Some(error);
+        }
+        self.end(Ending::Terminated, Manner::Forced, reason);
+    }
+
+    pub(super) fn refuse_queue(&mut self, error: &Error) {
+        for order in self.direct.take().into_iter().chain(std::mem::take(&mut self.queue)) {
+            self.engine.executions.refuse(&order.execution, error.clone());
+        }
+    }
+
+    pub(super) fn plan_end(
+        &mut self,
+        into: Ending,
+        reason: String,
+        reply: Option<tokio::sync::oneshot::Sender<()>>,
+    ) {
+        let plan = self.ending.get_or_insert_with(|| EndPlan {
+            into,
+            reason,
+            replies: Vec::new(),
+            last: None,
+            failure: None,
+        });
+        if into == Ending::Terminated {
+            plan.into = into;
+        }
+        plan.replies.extend(reply);
+    }
+
+    /// Ends the session; `ending` says into what.
+    pub(super) fn end(&mut self, into: Ending, manner: Manner, reason: String) {
+        self.plan_end(into, reason, None);
+        for order in std::mem::take(&mut self.queue) {
+            self.publish_never_ran(order);
+        }
+        match (&mut self.phase, manner) {
+            (Phase::LettingGo { .. } | Phase::Over, _) => {}
+            _ if self.body.is_none() => self.over(),
+            (_, Manner::Forced) => self.let_go(),
+            (Phase::Ending(_), Manner::Graceful) => {}
+            (Phase::Running(run), Manner::Graceful) => {
+                let grace = self.engine.settings.grace;
+                match &mut run.stop {
+                    Some(stop) => stop.harden(Signal::TERM, grace),
+                    None => run.stop = Some(Stop::new(Why::Cancel, Signal::TERM, grace)),
+                }
+                self.look();
+            }
+            _ => self.go_on_ending(),
+        }
+    }
+
+    /// An execution that waits for news of the shell gets its result with the session's end.
+    pub(super) fn rescue_pending(&mut self) {
+        let then = match std::mem::replace(&mut self.phase, Phase::Idle) {
+            Phase::Starting { then, .. }
+            | Phase::Restoring { then, .. }
+            | Phase::Awaiting { then }
+            | Phase::Promoting { then, .. } => then,
+            other => {
+                self.phase = other;
+                return;
+            }
+        };
+        if let Then::Publish(done) = then {
+            self.publish_at_end(done);
+        }
+    }
+
+    /// The same for one that still runs when there is nothing left to wait for.
+    pub(super) fn rescue_running(&mut self) {
+        let run = match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Running(run) | Phase::LettingGo { run: Some(run), .. } => Some(run),
+            _ => None,
+        };
+        if let (Some(mut run), Some(body)) = (run, &mut self.body) {
+            let grace = self.engine.settings.grace;
+            run.stop.get_or_insert_with(|| Stop::new(Why::Cancel, Signal::KILL, grace));
+            let text = run.drain(body);
+            self.publish_at_end(Box::new(Done { run: *run, at: Instant::now(), text }));
+        }
+    }
+
+    /// After the last command: TERM to whatever is left, then KILL.
+    pub(super) fn go_on_ending(&mut self) {
+        if self.ending.is_none()
+            || matches!(self.phase, Phase::LettingGo { .. } | Phase::Over | Phase::Ending(_))
+        {
+            return;
+        }
+        self.rescue_pending();
+        self.renewing = None;
+        if let Some(body) = &mut self.body {
+            body.drop_standby();
+        }
+        self.phase = Phase::Ending(Stop::new(Why::Cancel, Signal::TERM, self.engine.settings.grace));
+        self.look_ending();
+    }
+
+    pub(super) fn look_ending(&mut self) {
+        let (Phase::Ending(stop), Some(body)) = (&mut self.phase, &self.body) else { return };
+        let keeper = body.keeper;
+        if stop.look(|| tree::all_below(keeper, &[])) == Look::Over {
+            self.let_go();
+        }
+    }
+
+    /// The keeper kills what is left and ends.
+    pub(super) fn let_go(&mut self) {
+        self.rescue_pending();
+        let Some(body) = &self.body else { return self.over() };
+        self.renewing = None;
+        body.link.let_go();
+        // It may have been stopped by one of its own.
+        if let Some(keeper) = tree::identify(body.keeper) {
+            tree::signal(keeper, Signal::CONT);
+        }
+        let until = Instant::now() + LET_GO_LIMIT;
+        let run = match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Running(run) => Some(run),
+            _ => None,
+        };
+        self.phase = Phase::LettingGo { until, run };
+    }
+
+    pub(super) fn keeper_gone(&mut self) {
+        match &mut self.phase {
+            Phase::LettingGo { .. } => self.over(),
+            _ if self.ending.is_some() => self.over(),
+            _ => self.keeper_lost(),
+        }
+    }
+
+    /// Somebody killed the keeper. What was below it is killed by the zygote; the session starts anew.
+    pub(super) fn keeper_lost(&mut self) {
+        tracing::warn!(session = %self.session.spec.id, "a keeper was killed");
+        self.keepers_lost += 1;
+        if self.keepers_lost > MOST_KEEPERS_LOST {
+            self.body = None;
+            return self.start_failed(Error::new(
+                ErrorCode::ShellStartFailed,
+                "its keeper is killed again and again",
+            ));
+        }
+        let phase = std::mem::replace(&mut self.phase, Phase::Absent);
+        let then = match (phase, &mut self.body) {
+            (Phase::Running(mut run), Some(body)) => {
+                let text = run.drain(body);
+                Then::Publish(Box::new(Done { run: *run, at: Instant::now(), text }))
+            }
+            (
+                Phase::Starting { then, .. }
+                | Phase::Restoring { then, .. }
+                | Phase::Awaiting { then }
+                | Phase::Promoting { then, .. },
+                _,
+            ) => then,
+            _ => Then::Replace,
+        };
+        self.session.set_keeper(0);
+        self.renewing = None;
+        let direct = self.body.take().is_some_and(|body| body.shell.is_none());
+        if direct {
+            if let Then::Publish(done) = then {
+                self.publish_done(*done, ShellState::Ended, 0);
+            }
+            self.plan_end(Ending::Terminated, "its keeper was killed".into(), None);
+            self.over();
+        } else {
+            self.open(then);
+        }
+    }
+
+    /// The last step: nothing is left of it but its info.
+    pub(super) fn over(&mut self) {
+        self.rescue_pending();
+        self.rescue_running();
+        self.phase = Phase::Over;
+        self.session.set_keeper(0);
+        let mut plan = self.ending.take();
+        let (into, reason) =
+            plan.as_ref().map_or((Ending::Terminated, "ended".to_string()), |p| (p.into, p.reason.clone()));
+        let state = match into {
+            Ending::Closed => SessionState::Closed,
+            Ending::Terminated => SessionState::Terminated,
+        };
+        {
+            let mut public = self.session.public();
+            public.state = state;
+            public.pid = None;
+            public.running = None;
+            public.ended = Some((reason.clone(), Instant::now()));
+        }
+        if let Some(done) = plan.as_mut().and_then(|p| p.last.take()) {
+            self.publish_done(*done, ShellState::Ended, 0);
+        }
+        self.body = None;
+        self.session.spec.secrets.forget();
+        for order in std::mem::take(&mut self.queue) {
+            self.publish_never_ran(order);
+        }
+        let session_id = self.session.spec.id.clone();
+        self.engine.events.emit(Happening::SessionEnded { session_id, state, reason });
+        self.seat = None;
+        if let (Some(created), Some(error)) =
+            (self.created.take(), plan.as_mut().and_then(|p| p.failure.take()))
+        {
+            let _ = created.send(Err(error));
+        }
+        for reply in plan.into_iter().flat_map(|p| p.replies) {
+            let _ = reply.send(());
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Where a session's task stands, and what each place carries: exactly what is true there.
+
+use std::time::Instant;
+
+use trl_proto::Error;
+use zeroize::Zeroizing;
+
+use super::body::Standby;
+use super::messages::Ending;
+use super::run::Run;
+use super::stop::Stop;
+
+#[derive(Debug)]
+pub(super) enum Phase {
+    Absent,
+    /// `reported` when the shell was faster than its keeper's word of it.
+    Starting {
+        nonce: u64,
+        until: Instant,
+        then: Then,
+        reported: bool,
+    },
+    Restoring {
+        nonce: u64,
+        until: Instant,
+        then: Then,
+    },
+    Idle,
+    Running(Box<Run>),
+    /// The shell is dead, its clone on the way.
+    Awaiting {
+        then: Then,
+    },
+    Dumping {
+        nonce: u64,
+        until: Instant,
+        text: Zeroizing<Vec<u8>>,
+        purpose: Dump,
+    },
+    Promoting {
+        nonce: u64,
+        until: Instant,
+        standby: Standby,
+        then: Then,
+    },
+    Ending(Stop),
+    LettingGo {
+        until: Instant,
+        run: Option<Box<Run>>,
+    },
+    Over,
+}
+
+/// A clone that the shell was told to fork.
+#[derive(Debug)]
+pub(super) struct Renewing {
+    pub(super) slot: usize,
+    pub(super) nonce: u64,
+    pub(super) until: Instant,
+    /// The shell's children before, to tell the new one apart.
+    pub(super) before: Vec<i32>,
+    pub(super) cwd: String,
+    /// Commands that had run since the previous point.
+    pub(super) commands: u64,
+}
+
+/// What a shell that comes up was needed for.
+#[derive(Debug)]
+pub(super) enum Then {
+    /// The session is new, reset, or opened again.
+    Open,
+    /// It replaces one that died while idle.
+    Replace,
+    /// It replaces one that a command ended; the command's result waits for it.
+    Publish(Box<Done>),
+}
+
+/// An execution that is over but for the news of what became of the shell.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) run: Run,
+    pub(super) at: Instant,
+    pub(super) text: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dump {
+    /// The rollback point of a shell that cannot be cloned.
+    Point,
+    /// The shell is nested too deep and is built anew.
+    Rebase,
+}
+
+#[derive(Debug)]
+pub(super) struct EndPlan {
+    pub(super) into: Ending,
+    pub(super) reason: String,
+    pub(super) replies: Vec<tokio::sync::oneshot::Sender<()>>,
+    /// The last execution, if it was the session's end: its result comes when nothing is left.
+    pub(super) last: Option<Box<Done>>,
+    /// Why it never came up.
+    pub(super) failure: Option<Error>,
+}

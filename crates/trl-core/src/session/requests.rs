@@ -1,0 +1,224 @@
+//! What a session's task is asked: running, cancelling, feeding and signalling commands.
+
+use std::sync::Arc;
+
+use rustix::process::Signal;
+use trl_proto::event::Happening;
+use trl_proto::exec::ShellState;
+use trl_proto::session::SessionState;
+use trl_proto::{Error, ErrorCode};
+use trl_sys::tree::{self};
+
+use super::messages::{AfterInput, Cancel, End as EndMessage, Message, Order, Reply};
+use super::phase::{Phase, Then};
+use super::run::Run;
+use super::state::{self, Request, Verdict};
+use super::stop::{Stop, Why};
+use super::task::Task;
+use crate::clock::Stamp;
+use crate::engine::Counters;
+
+/// Input that may wait for a command that does not read it.
+const MOST_WAITING_INPUT: usize = 16 << 20;
+
+impl Task {
+    pub(super) fn message(&mut self, message: Message) {
+        match message {
+            Message::Run(order) => self.take_order(*order),
+            Message::Cancel(cancel) => self.cancel(cancel),
+            Message::Input { execution, bytes, then, reply } => self.input(&execution, bytes, then, reply),
+            Message::Signal { execution, signal, reply } => self.signal(&execution, signal, reply),
+            Message::Reset { reply } => self.reset(reply),
+            Message::End(EndMessage { into, manner, reason, reply }) => {
+                self.plan_end(into, reason.clone(), reply);
+                self.end(into, manner, reason);
+            }
+        }
+    }
+
+    pub(super) fn take_order(&mut self, order: Order) {
+        let limit = self.engine.settings.max_commands_per_session;
+        let taken = self.session.public().commands + self.queue.len() as u64;
+        let refusal = if self.ending.is_some() {
+            Some(self.session.gone())
+        } else if limit > 0 && taken >= limit {
+            Some(
+                Error::new(
+                    ErrorCode::SessionLimitExceeded,
+                    format!("the session has run its {limit} commands"),
+                )
+                .hint("create a new session"),
+            )
+        } else if self.queue.len() >= self.engine.settings.max_queue {
+            Some(Error::new(ErrorCode::SessionBusy, "the session's queue is full"))
+        } else {
+            match state::decide(self.session.state(), Request::Run(order.busy)) {
+                Verdict::Deny(denial) => Some(denial.error()),
+                Verdict::Accept | Verdict::Later | Verdict::Already => None,
+            }
+        };
+        if let Some(error) = refusal {
+            return self.engine.executions.refuse(&order.execution, error);
+        }
+        self.set_state(SessionState::Running);
+        self.queue.push_back(order);
+        self.try_next();
+    }
+
+    /// Starts the next command if the shell is ready for it.
+    pub(super) fn try_next(&mut self) {
+        if self.ending.is_some() {
+            return;
+        }
+        if matches!(self.phase, Phase::Absent) && !self.queue.is_empty() {
+            self.open(Then::Open);
+        }
+        while matches!(self.phase, Phase::Idle) && !self.must_renew_first() {
+            let Some(order) = self.queue.pop_front() else { return };
+            self.begin(order);
+        }
+    }
+
+    pub(super) fn begin(&mut self, order: Order) {
+        let Some(body) = &mut self.body else { return };
+        if !body.background.is_empty() {
+            body.background = body.find_background();
+        }
+        match Run::begin(order, body) {
+            Err(refused) => {
+                let (order, error) = *refused;
+                self.engine.executions.refuse(&order.execution, error);
+                if self.queue.is_empty() {
+                    self.set_state(SessionState::Idle);
+                }
+            }
+            Ok(run) => {
+                self.announce(&run);
+                self.phase = Phase::Running(Box::new(run));
+            }
+        }
+    }
+
+    pub(super) fn announce(&self, run: &Run) {
+        Counters::add(&self.engine.counters.commands);
+        let execution = &run.order.execution;
+        {
+            let mut public = self.session.public();
+            public.commands += 1;
+            public.last_activity = Stamp::now();
+            public.running = Some(Arc::clone(execution));
+        }
+        self.set_state(SessionState::Running);
+        let session_id = self.session.spec.id.clone();
+        self.engine.events.emit(Happening::ExecStarted { session_id, execution_id: execution.id.clone() });
+    }
+
+    pub(super) fn cancel(&mut self, cancel: Cancel) {
+        if let Some(id) = &cancel.execution
+            && let Some(at) = self.queue.iter().position(|o| o.execution.id == *id)
+            && let Some(order) = self.queue.remove(at)
+        {
+            let execution = Arc::clone(&order.execution);
+            self.publish_never_ran(order);
+            let publishes = matches!(
+                &self.phase,
+                Phase::Starting { then: Then::Publish(_), .. }
+                    | Phase::Awaiting { then: Then::Publish(_) }
+                    | Phase::Promoting { then: Then::Publish(_), .. }
+                    | Phase::Restoring { then: Then::Publish(_), .. }
+            );
+            if self.queue.is_empty() && !publishes && !matches!(self.phase, Phase::Running(_)) {
+                self.set_state(SessionState::Idle);
+            }
+            let _ = cancel.reply.send(Ok(execution));
+            return;
+        }
+        let Phase::Running(run) = &mut self.phase else {
+            let _ = cancel.reply.send(Err(state::Denial::NotRunning.error()));
+            return;
+        };
+        if cancel.execution.as_ref().is_some_and(|id| *id != run.order.execution.id) {
+            let _ = cancel.reply.send(Err(state::Denial::NotRunning.error()));
+            return;
+        }
+        match &mut run.stop {
+            Some(stop) => stop.harden(cancel.signal, cancel.grace),
+            None => run.stop = Some(Stop::new(Why::Cancel, cancel.signal, cancel.grace)),
+        }
+        let _ = cancel.reply.send(Ok(Arc::clone(&run.order.execution)));
+        self.look();
+    }
+
+    /// A queued command that was cancelled, or whose session ended.
+    pub(super) fn publish_never_ran(&mut self, order: Order) {
+        let cwd = self.session.public().working_dir.clone();
+        let execution = Arc::clone(&order.execution);
+        execution.stdout.close();
+        execution.stderr.close();
+        let waited = order.received.elapsed();
+        let outcome = trl_proto::exec::Outcome {
+            execution_id: execution.id.clone(),
+            exit_code: 130,
+            signal: None,
+            duration_ms: 0,
+            waited_ms: crate::execution::millis(waited),
+            timed_out: false,
+            cancelled: true,
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            omitted: None,
+            shell_state: ShellState::Kept,
+            lost_commands: None,
+            background_pids: None,
+            working_dir: cwd,
+        };
+        execution.finish(outcome, None);
+        self.engine.executions.retire(&execution);
+    }
+
+    pub(super) fn input(
+        &mut self,
+        id: &trl_proto::ExecutionId,
+        bytes: Vec<u8>,
+        then: AfterInput,
+        reply: Reply<()>,
+    ) {
+        let run = match &mut self.phase {
+            Phase::Running(run) if run.order.execution.id == *id => run,
+            _ => return drop(reply.send(Err(state::Denial::NotRunning.error()))),
+        };
+        let Some(feeder) = run.stdin.as_mut().filter(|f| !f.is_closed()) else {
+            let error =
+                Error::invalid("the command's stdin is not open").hint("start it with open_stdin: true");
+            return drop(reply.send(Err(error)));
+        };
+        if feeder.waiting() > MOST_WAITING_INPUT {
+            let error = Error::new(ErrorCode::LimitExceeded, "the command does not read its input")
+                .hint("wait until it has read what was sent before");
+            return drop(reply.send(Err(error)));
+        }
+        let written = feeder.write(bytes);
+        if then == AfterInput::Close {
+            feeder.close();
+        }
+        tokio::spawn(async move {
+            let ended =
+                Error::new(ErrorCode::ExecutionNotFound, "the command ended before it read its input");
+            let outcome = match written.await {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(e)) => Err(Error::internal(e.to_string())),
+                Err(_) => Err(ended),
+            };
+            let _ = reply.send(outcome);
+        });
+    }
+
+    pub(super) fn signal(&mut self, id: &trl_proto::ExecutionId, signal: Signal, reply: Reply<u64>) {
+        let (run, body) = match (&self.phase, &self.body) {
+            (Phase::Running(run), Some(body)) if run.order.execution.id == *id => (run, body),
+            _ => return drop(reply.send(Err(state::Denial::NotRunning.error()))),
+        };
+        let hit = super::task::targets(run, body).into_iter().filter(|p| tree::signal(*p, signal)).count();
+        let _ = reply.send(Ok(hit as u64));
+    }
+}
