@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use anyhow::{Context, Result, bail, ensure};
 use memchr::memmem::Finder;
 use serde::Deserialize;
-use trl_proto::exec::OutputPush;
+use trl_proto::exec::OutputPushed;
 use trl_proto::{Encoding, text};
 
 static DATA: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"data\":\""));
@@ -56,15 +56,14 @@ impl<'a> Push<'a> {
 /// The same line by the book.
 pub(crate) fn by_the_book(line: &[u8]) -> Result<(u64, Vec<u8>)> {
     #[derive(Deserialize)]
-    struct Notification<'a> {
+    struct Notification {
         method: String,
-        #[serde(borrow)]
-        params: OutputPush<'a>,
+        params: OutputPushed,
     }
-    let push: Notification<'_> = serde_json::from_slice(line)?;
+    let push: Notification = serde_json::from_slice(line)?;
     ensure!(push.method == "exec.output", "{} is no output", push.method);
     ensure!(push.params.gap.is_none(), "a reader that reads was called too slow: {:?}", push.params.gap);
-    Ok((push.params.offset, text::decode(push.params.data.into_owned(), push.params.encoding)?))
+    Ok((push.params.offset, text::decode(push.params.data, push.params.encoding)?))
 }
 
 fn end_of_string(text: &[u8]) -> Option<usize> {

@@ -40,8 +40,12 @@ fn deny() -> Outcome {
     Outcome::of(must(&mut place::cargo(["deny", "check", "bans", "licenses", "sources"])))
 }
 
+/// Private items too: module headers say where to read on, and that is mostly private.
 fn documentation() -> Result<()> {
-    must(place::cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+    must(
+        place::cargo(["doc", "--workspace", "--no-deps", "--document-private-items"])
+            .env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links"),
+    )
 }
 
 /// All tests of the workspace in `dir`; `prepare` may change how they are run.

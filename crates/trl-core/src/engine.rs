@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,6 +31,7 @@ pub struct Engine {
     /// Children this process had before it became a daemon: not its to end.
     pub foreign_children: Vec<i32>,
     zygote: Mutex<Zygote>,
+    spare_keeper: Mutex<Option<UnixStream>>,
 }
 
 #[derive(Debug, Default)]
@@ -81,6 +83,7 @@ impl Engine {
             counters: Counters::default(),
             foreign_children: trl_sys::tree::children(i32::try_from(std::process::id()).unwrap_or(0)),
             zygote: Mutex::new(Zygote::start()?),
+            spare_keeper: Mutex::new(None),
             settings,
         }))
     }
@@ -89,8 +92,31 @@ impl Engine {
         self.zygote.lock().unwrap_or_else(PoisonError::into_inner).pid
     }
 
+    /// The link to a keeper that has nothing to keep yet.
+    pub fn keeper(&self) -> io::Result<UnixStream> {
+        let spare = self.spare_keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match spare {
+            Some(link) => Ok(link),
+            None => self.new_keeper(),
+        }
+    }
+
+    /// Has one made ahead of the next session: forking it is a good part of what a session costs.
+    pub fn prepare_keeper(&self) {
+        let mut spare = self.spare_keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.is_none() {
+            *spare = self.new_keeper().ok();
+        }
+    }
+
+    fn new_keeper(&self) -> io::Result<UnixStream> {
+        let (ours, theirs) = UnixStream::pair()?;
+        self.fork_keeper(theirs.into())?;
+        Ok(ours)
+    }
+
     /// Asks the zygote for a keeper; a zygote that was killed is replaced.
-    pub fn fork_keeper(&self, end: OwnedFd) -> io::Result<()> {
+    fn fork_keeper(&self, end: OwnedFd) -> io::Result<()> {
         let mut zygote = self.zygote.lock().unwrap_or_else(PoisonError::into_inner);
         let again = end.try_clone()?;
         match zygote.fork_keeper(end) {

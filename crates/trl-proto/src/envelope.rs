@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
+use crate::exec::{OutputPush, Stream};
 use crate::nearest::explain_unknown_field;
+use crate::text;
 
 /// How a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -240,6 +242,50 @@ pub fn push<T: Serialize>(dialect: Dialect, name: &str, params: &T) -> Vec<u8> {
     }
 }
 
+/// The push `exec.output`, written by hand: bytes go into the line in one step, without a string in between.
+pub fn push_output(dialect: Dialect, push: &OutputPush<'_>) -> Vec<u8> {
+    let mut line = Vec::with_capacity(push.bytes.len() * 3 / 2 + 320);
+    let open: &[u8] = match dialect {
+        Dialect::JsonRpc => br#"{"jsonrpc":"2.0","method":"exec.output","params":{"#,
+        Dialect::Plain => br#"{"event":"exec.output","#,
+    };
+    line.extend_from_slice(open);
+    let OutputPush { stream_id, execution_id, stream, offset, .. } = push;
+    let stream = if *stream == Stream::Stdout { "stdout" } else { "stderr" };
+    // ids and the stream's name need no escaping
+    let head = format!(
+        r#""stream_id":"{stream_id}","execution_id":"{execution_id}","stream":"{stream}","offset":{offset},"data":"#
+    );
+    line.extend_from_slice(head.as_bytes());
+    let encoding = put_text(&mut line, push.bytes, dialect);
+    line.extend_from_slice(format!(r#","encoding":"{encoding}""#).as_bytes());
+    if let Some(gap) = push.gap {
+        line.extend_from_slice(format!(r#","gap":{{"from":{},"to":{}}}"#, gap.from, gap.to).as_bytes());
+    }
+    line.extend_from_slice(if dialect == Dialect::JsonRpc { b"}}" } else { b"}" });
+    line
+}
+
+/// Appends bytes as a JSON string; says how.
+fn put_text(line: &mut Vec<u8>, bytes: &[u8], dialect: Dialect) -> &'static str {
+    match (dialect, text::as_cheap_utf8(bytes)) {
+        (Dialect::Plain, _) => {
+            line.extend_from_slice(&to_bytes(&String::from_utf8_lossy(bytes)));
+            "utf-8-lossy"
+        }
+        (Dialect::JsonRpc, Some(text)) => {
+            line.extend_from_slice(&to_bytes(&text));
+            "utf-8"
+        }
+        (Dialect::JsonRpc, None) => {
+            line.push(b'"');
+            text::append_base64(line, bytes);
+            line.push(b'"');
+            "base64"
+        }
+    }
+}
+
 fn to_bytes<T: Serialize>(value: &T) -> Vec<u8> {
     #[allow(clippy::expect_used)] // our own reply types have string keys and no failing serializer
     serde_json::to_vec(value).expect("wire types always serialize")
@@ -304,6 +350,29 @@ mod tests {
         let body = serde_json::json!({"n": 1});
         assert_eq!(push(Dialect::Plain, "x", &body), br#"{"event":"x","n":1}"#);
         assert_eq!(push(Dialect::JsonRpc, "x", &body), br#"{"jsonrpc":"2.0","method":"x","params":{"n":1}}"#);
+    }
+
+    #[test]
+    fn output_pushes_read_back_in_both_dialects() {
+        for bytes in [&b"plain \"text\"\n"[..], &[0; 100], b"\xff\xfe", b""] {
+            let push = OutputPush {
+                stream_id: crate::StreamId::random(),
+                execution_id: crate::ExecutionId::random(),
+                stream: Stream::Stderr,
+                offset: 7,
+                bytes,
+                gap: Some(crate::exec::Range { from: 3, to: 7 }),
+            };
+            let rpc: serde_json::Value =
+                serde_json::from_slice(&push_output(Dialect::JsonRpc, &push)).unwrap();
+            let params: crate::exec::OutputPushed = serde_json::from_value(rpc["params"].clone()).unwrap();
+            assert_eq!((params.offset, params.stream, params.gap), (7, Stream::Stderr, push.gap));
+            assert_eq!(text::decode(params.data, params.encoding).unwrap(), bytes);
+            let plain: serde_json::Value =
+                serde_json::from_slice(&push_output(Dialect::Plain, &push)).unwrap();
+            assert_eq!(plain["event"], "exec.output");
+            assert_eq!(plain["data"], String::from_utf8_lossy(bytes).as_ref());
+        }
     }
 
     proptest! {

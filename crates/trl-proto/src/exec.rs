@@ -153,15 +153,27 @@ pub enum Stream {
     Stderr,
 }
 
-/// The push `exec.output`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// The push `exec.output`, to be written.
+#[derive(Debug, Clone)]
 pub struct OutputPush<'a> {
+    pub stream_id: StreamId,
+    pub execution_id: ExecutionId,
+    pub stream: Stream,
+    /// Where `bytes` begins in the stream.
+    pub offset: u64,
+    pub bytes: &'a [u8],
+    pub gap: Option<Range>,
+}
+
+/// The push `exec.output`, as it is read.
+#[derive(Debug, Clone, Deserialize)]
+pub struct OutputPushed {
     pub stream_id: StreamId,
     pub execution_id: ExecutionId,
     pub stream: Stream,
     /// Where `data` begins in the stream.
     pub offset: u64,
-    pub data: std::borrow::Cow<'a, str>,
+    pub data: String,
     pub encoding: Encoding,
     /// The range this reader was too slow for, just before `data`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

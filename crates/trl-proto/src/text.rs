@@ -32,11 +32,9 @@ pub struct Text<'a> {
 impl<'a> Text<'a> {
     /// The shorter exact form of `bytes`.
     pub fn exact(bytes: &'a [u8]) -> Self {
-        match std::str::from_utf8(bytes) {
-            Ok(text) if escape_cost(bytes) <= base64_growth(bytes.len()) => {
-                Self { data: Cow::Borrowed(text), encoding: Encoding::Utf8 }
-            }
-            _ => Self { data: Cow::Owned(to_base64(bytes)), encoding: Encoding::Base64 },
+        match as_cheap_utf8(bytes) {
+            Some(text) => Self { data: Cow::Borrowed(text), encoding: Encoding::Utf8 },
+            None => Self { data: Cow::Owned(to_base64(bytes)), encoding: Encoding::Base64 },
         }
     }
 
@@ -46,29 +44,34 @@ impl<'a> Text<'a> {
     }
 }
 
+/// The bytes as text, if they are and if JSON would not make them longer than base64 does.
+pub(crate) fn as_cheap_utf8(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok().filter(|_| escape_cost(bytes) <= base64_growth(bytes.len()))
+}
+
+pub(crate) fn append_base64(line: &mut Vec<u8>, bytes: &[u8]) {
+    base64_simd::STANDARD.encode_append(bytes, line);
+}
+
 fn base64_growth(len: usize) -> usize {
     len.div_ceil(3) * 4 - len
 }
 
 /// How many bytes JSON escaping adds: 1 for `\n` and its kind, 5 for other control characters.
+///
+/// Sums of comparisons, in pieces whose sums fit a byte: the compiler makes vector code of it.
 fn escape_cost(bytes: &[u8]) -> usize {
-    const COST: [u8; 256] = {
-        let mut cost = [0u8; 256];
-        let mut i = 0;
-        while i < 0x20 {
-            cost[i] = 5;
-            i += 1;
-        }
-        cost[b'\n' as usize] = 1;
-        cost[b'\r' as usize] = 1;
-        cost[b'\t' as usize] = 1;
-        cost[0x08] = 1;
-        cost[0x0c] = 1;
-        cost[b'"' as usize] = 1;
-        cost[b'\\' as usize] = 1;
-        cost
+    let one = |b: u8| -> u8 {
+        let control = u8::from(b < 0x20);
+        let short = u8::from(b == b'\n')
+            | u8::from(b == b'\r')
+            | u8::from(b == b'\t')
+            | u8::from(b == 8)
+            | u8::from(b == 12);
+        let quoted = u8::from(b == b'"') | u8::from(b == b'\\');
+        control * 5 - short * 4 + quoted
     };
-    bytes.iter().map(|b| usize::from(COST[usize::from(*b)])).sum()
+    bytes.chunks(32).map(|piece| usize::from(piece.iter().fold(0u8, |sum, b| sum + one(*b)))).sum()
 }
 
 pub fn to_base64(bytes: &[u8]) -> String {
@@ -108,6 +111,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn the_cost_of_escaping_is_what_json_adds() {
+        for byte in 0..128u8 {
+            let text = String::from(char::from(byte)).repeat(100);
+            let json = serde_json::to_string(&text).unwrap();
+            // DEL is not escaped, and neither is anything from 0x80 on
+            assert_eq!(escape_cost(text.as_bytes()), json.len() - 2 - text.len(), "{byte}");
+        }
+    }
 
     #[test]
     fn plain_text_stays_text_and_zeros_become_base64() {

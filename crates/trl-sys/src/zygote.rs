@@ -1,7 +1,7 @@
 //! The zygote: a process small enough to fork in no time, started once by the daemon.
 //!
 //! The daemon is large and has threads, so it never forks. It sends the zygote one end of a socket pair and the
-//! zygote forks a [`keeper`](crate::keeper) that serves it. The zygote is also the keepers' own keeper: should one
+//! zygote forks a [`keeper`] that serves it. The zygote is also the keepers' own keeper: should one
 //! be killed, its orphans come here and are killed in turn.
 //!
 //! It ends, and with it every keeper, when the daemon's end of its socket closes.

@@ -3,7 +3,6 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::UnixStream;
 
 use trl_proto::{Error, ErrorCode};
 use trl_sys::link::Spawn;
@@ -87,15 +86,13 @@ impl Body {
             Program::Direct { .. } => Files::create_bare(Kind::Dash, base, medium)?,
         };
         let watch = Watch::new()?;
-        let (ours, theirs) = UnixStream::pair()?;
-        let link = Link::new(ours, &watch)?;
+        let link = Link::new(engine.keeper()?, &watch)?;
         let shell = match &spec.program {
             Program::Shell { kind, .. } => Some(Shell::open(*kind, &files, &watch, &spec.working_dir)?),
             Program::Direct { .. } => None,
         };
         let out = Outlet::open(&files, &watch, Source::Stdout)?;
         let err = Outlet::open(&files, &watch, Source::Stderr)?;
-        engine.fork_keeper(theirs.into())?;
         Ok(Self {
             watch,
             link,
@@ -154,6 +151,15 @@ impl Body {
         let known = |pid: &i32| *pid == main.pid || standby.is_some_and(|s| s.pid == *pid);
         let beside = keeper.glance().is_none_or(|list| list.iter().any(|pid| !known(pid)));
         !beside && shell.glance().is_some_and(|list| list.is_empty())
+    }
+
+    /// What the next command needs, while there is time.
+    pub fn prepare(&mut self) {
+        self.files.prepare_command();
+        for outlet in [&mut self.out, &mut self.err] {
+            // a failure shows when the command is told
+            let _ = outlet.hold(&self.files);
+        }
     }
 
     /// A shell has become the session's.

@@ -49,7 +49,7 @@ impl Task {
         let state = self.replaced.take().unwrap_or(ShellState::Kept);
         let end = End { at, shell: state, lost: 0, background: fresh, cwd: shell.cwd.clone() };
         self.publish(&run, end, text);
-        if let Some(body) = &self.body {
+        if let Some(body) = &mut self.body {
             run::tidy(body, &run.order);
         }
         self.renew_at = Some(match self.session.spec.renewal {

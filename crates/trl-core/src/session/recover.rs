@@ -67,6 +67,7 @@ impl Task {
         if !body.background.is_empty() {
             body.background = body.find_background();
         }
+        body.prepare();
         let (Some(main), Some(shell)) = (body.main, &mut body.shell) else { return };
         let nonce = nonce();
         let until = Instant::now() + POINT_LIMIT;
@@ -152,8 +153,19 @@ impl Task {
                     (false, false) => {}
                 }
             }
-            Phase::Idle => self.try_next(),
+            Phase::Idle => {
+                self.try_next();
+                self.warm_up();
+            }
             other => self.phase = other,
+        }
+    }
+
+    /// With nothing to do, the shell gets the cost of having been forked behind it.
+    fn warm_up(&self) {
+        let shell = self.body.as_ref().and_then(|b| b.shell.as_ref());
+        if let (Phase::Idle, Some(shell)) = (&self.phase, shell) {
+            let _ = shell.control.tell(shell.slot, "h", 0);
         }
     }
 
@@ -338,6 +350,7 @@ impl Task {
         self.renew_at = Some(Instant::now());
         match then {
             Then::Open => {
+                self.engine.prepare_keeper();
                 if let Some(created) = self.created.take() {
                     self.announce_session();
                     self.set_state(SessionState::Ready);
@@ -436,9 +449,10 @@ fn cut_out_clone(main: i32, before: &[i32]) -> Option<Proc> {
     let new = |pids: Vec<i32>| pids.into_iter().find(|p| !before.contains(p));
     // A sibling that is just being reaped may hide it for a moment.
     let middle = new(tree::children_of_main_thread(main)).or_else(|| new(tree::children_for_sure(main)))?;
-    let clone = tree::children_of_main_thread(middle).first().and_then(|pid| tree::identify(*pid));
-    tree::signal(tree::identify(middle)?, Signal::KILL);
-    clone
+    let clone = tree::children_of_main_thread(middle);
+    // No check of who has the pid: the shell waits for this child, so nobody else can have it.
+    rustix::process::kill_process(rustix::process::Pid::from_raw(middle)?, Signal::KILL).ok()?;
+    clone.first().and_then(|pid| tree::identify(*pid))
 }
 
 /// Asks a fresh shell to take on the snapshot, if there is one.

@@ -270,11 +270,11 @@ type Feeders = (Option<Feeder>, Vec<Feeder>);
 fn tell(order: &Order, body: &mut Body, nonce: u64) -> io::Result<Feeders> {
     body.out.hold(&body.files)?;
     body.err.hold(&body.files)?;
-    let Some(shell) = &body.shell else { return Err(io::Error::other("a direct command runs no others")) };
-    let files = &body.files;
     let mut command = order.execution.command.as_bytes().to_vec();
     command.push(b'\n');
-    let mut text: Vec<Feeder> = files.deliver("u", &command)?.into_iter().collect();
+    let mut text: Vec<Feeder> = body.files.deliver_command(&command)?.into_iter().collect();
+    let Some(shell) = &body.shell else { return Err(io::Error::other("a direct command runs no others")) };
+    let files = &body.files;
     let (letter, stdin_path, stdin) = prepare_stdin(order, body)?;
     let carry = shell.last_code != 0 && shell.kind != Kind::Fish;
     if carry {
@@ -328,7 +328,7 @@ fn write_error(error: &io::Error) -> Error {
 }
 
 /// Files of a finished command that may hold secrets.
-pub fn tidy(body: &Body, order: &Order) {
+pub fn tidy(body: &mut Body, order: &Order) {
     body.files.remove("u");
     if order.stdin != Stdin::Null {
         body.files.remove("b");

@@ -75,7 +75,7 @@ impl Link {
         Ok(())
     }
 
-    /// Tells the keeper to end everything; its own end shows as [`Heard::Gone`].
+    /// Tells the keeper to end everything; its own end shows as [`Heard::gone`].
     pub fn let_go(&self) {
         let _ = self.socket.shutdown(std::net::Shutdown::Write);
     }

@@ -12,6 +12,7 @@
 //! | `r` | `return N`: sets `$?` without a fork |
 //! | `n` | FIFO: the shell's own stdout outside commands |
 //! | `d` `t` | FIFO and file of a text snapshot |
+//! | `h` | nothing, to be sourced |
 //!
 //! Paths, not inherited descriptors: a shell cannot name all descriptors, users close them, and every child would
 //! inherit them.
@@ -73,6 +74,9 @@ impl Paths {
     pub(super) fn inner(&self) -> String {
         self.word("x")
     }
+    pub(super) fn nothing(&self) -> String {
+        self.word("h")
+    }
     pub(super) fn carry(&self) -> String {
         self.word("r")
     }
@@ -97,19 +101,22 @@ pub struct Files {
     base: PathBuf,
     pub medium: Medium,
     pub paths: Paths,
+    /// The next command's file, made while there was time.
+    next_command: Option<fs::File>,
 }
 
 impl Files {
     /// Makes the directory and all that outlives a command.
     pub fn create(kind: Kind, base: PathBuf, medium: Medium) -> io::Result<Self> {
         fs::DirBuilder::new().mode(0o700).create(&base)?;
-        let files = Self { paths: Paths::new(kind, base.clone()), base, medium };
+        let files = Self { paths: Paths::new(kind, base.clone()), base, medium, next_command: None };
         for name in ["c0", "c1", "c2", "s", "n", "o", "e"] {
             fifo::make(&files.at(name))?;
         }
         if kind.survival() == Survival::Snapshot || kind.rebase_after().is_some() {
             fifo::make(&files.at("d"))?;
         }
+        files.write("h", b"")?;
         for slot in 0..3 {
             files.write(&format!("l{slot}"), script::text(kind, &files.paths, slot).as_bytes())?;
         }
@@ -119,7 +126,7 @@ impl Files {
     /// Only the directory, for a direct command.
     pub fn create_bare(kind: Kind, base: PathBuf, medium: Medium) -> io::Result<Self> {
         fs::DirBuilder::new().mode(0o700).create(&base)?;
-        let files = Self { paths: Paths::new(kind, base.clone()), base, medium };
+        let files = Self { paths: Paths::new(kind, base.clone()), base, medium, next_command: None };
         for name in ["o", "e", "i"] {
             fifo::make(&files.at(name))?;
         }
@@ -136,19 +143,42 @@ impl Files {
 
     /// A new file: whoever still reads the old one keeps reading the old one.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.create_new(name).and_then(|file| self.fill(name, file, bytes))
+    }
+
+    fn create_new(&self, name: &str) -> io::Result<fs::File> {
         let path = self.at(name);
         let create = || fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        let file = match create() {
+        match create() {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                 fs::remove_file(&path).and_then(|()| create())
             }
             other => other,
-        };
-        let written = file.and_then(|mut file| file.write_all(bytes));
+        }
+    }
+
+    fn fill(&self, name: &str, mut file: fs::File, bytes: &[u8]) -> io::Result<()> {
+        let written = file.write_all(bytes);
         if written.is_err() {
-            let _ = fs::remove_file(&path);
+            self.remove(name);
         }
         written
+    }
+
+    /// Makes the next command's file; the old one's text goes.
+    pub fn prepare_command(&mut self) {
+        self.next_command = match self.medium {
+            Medium::Memory => self.create_new("u").ok(),
+            Medium::Disk => None,
+        };
+    }
+
+    /// The command's text for the shell to source.
+    pub fn deliver_command(&mut self, bytes: &[u8]) -> io::Result<Option<Feeder>> {
+        match self.next_command.take() {
+            Some(file) => self.fill("u", file, bytes).map(|()| None),
+            None => self.deliver("u", bytes),
+        }
     }
 
     /// Text for a shell to source: a file in memory, or a FIFO where a file would reach a disk.

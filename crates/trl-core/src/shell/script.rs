@@ -11,6 +11,7 @@
 //! | `r` before these | first set `$?` to the last command's code |
 //! | `0` `1` `2` | fork a clone into that slot; the clone reports `S` |
 //! | `d` | print the state as text into the dump FIFO, report `D` |
+//! | `h` | go through the motions of a command that does nothing, and report nothing |
 //!
 //! Why it looks as it does:
 //! - `until ! read`, not `while read`: under `set -n` conditions yield 0, so `until` ends and `while` would spin.
@@ -109,9 +110,13 @@ pub fn text(kind: Kind, paths: &Paths, slot: usize) -> String {
          case $__trl in [0-9]*) ;; *) {builtin} exit 0;; esac;;\n",
         runs = runs(kind, paths),
     );
-    match kind.survival() {
-        Survival::Clone => (0..3).filter(|to| *to != slot).for_each(|to| out += &clone_into(kind, paths, to)),
-        Survival::Snapshot => {}
+    if kind.survival() == Survival::Clone {
+        (0..3).filter(|to| *to != slot).for_each(|to| out += &clone_into(kind, paths, to));
+        // Right after a fork every page the shell writes to is copied first; better now than in the next command.
+        out += &format!(
+            "h*) for __trl in h; do {} </dev/null >/dev/null 2>/dev/null; done; {builtin} printf 'R %s %s\\0' \"$__trl\" \"${{PWD-}}\" >/dev/null;;\n",
+            source(kind, &paths.nothing())
+        );
     }
     if let Some(dump) = dump(kind) {
         let place = paths.dump();

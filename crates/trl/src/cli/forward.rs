@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Read, Write};
 
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
-use trl_proto::exec::{ExitPush, InputParams, InputTaken, Outcome, OutputPush, Stream};
+use trl_proto::exec::{ExitPush, InputParams, InputTaken, Outcome, OutputPushed, Stream};
 use trl_proto::{ExecutionId, Method, StreamId, Text, text};
 
 use super::failure::Failure;
@@ -71,14 +71,14 @@ pub(super) async fn output(mut pushes: Pushes, stream: StreamId) -> Result<Outco
 }
 
 async fn write_push(push: &Push, stream: &StreamId) -> Result<(), Broken> {
-    let push: OutputPush<'static> = push.parse()?;
+    let push: OutputPushed = push.parse()?;
     if push.stream_id != *stream {
         return Ok(());
     }
     if let Some(gap) = push.gap {
         let _unseen = writeln!(io::stderr(), "trl: {} bytes were too fast for us", gap.to - gap.from);
     }
-    let bytes = text::decode(push.data.into_owned(), push.encoding).map_err(ClientError::Refused)?;
+    let bytes = text::decode(push.data, push.encoding).map_err(ClientError::Refused)?;
     let written = spawn_blocking(move || write(push.stream, &bytes)).await;
     match written.map_err(io::Error::from).flatten() {
         Ok(()) => Ok(()),

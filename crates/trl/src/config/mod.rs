@@ -1,7 +1,7 @@
 //! The settings of one process: defaults < file < environment < flags.
 //!
 //! 1. [`Config::load`] starts from the defaults of the user and the engine.
-//! 2. [`file`] reads the TOML file, if there is one, and refuses names it does not know.
+//! 2. [`mod@file`] reads the TOML file, if there is one, and refuses names it does not know.
 //! 3. Variables, then flags, overwrite what they name. Every step goes through the one table in [`keys`].
 //! 4. Each value remembers its [`Origin`], so that `trl config show` can say where it came from.
 //!

@@ -8,7 +8,7 @@ use trl_proto::envelope;
 use trl_proto::event::SubscribeParams;
 use trl_proto::exec::{ExitPush, OutputPush, Range, Stream};
 use trl_proto::text::incomplete_tail;
-use trl_proto::{Dialect, StreamId, Text};
+use trl_proto::{Dialect, StreamId};
 
 use super::connection::Client;
 use super::principal::Principal;
@@ -18,8 +18,9 @@ pub(crate) enum Follow {
     Events(Events),
 }
 
-/// Bytes per push: large enough that the frame around them does not matter.
-const CHUNK: usize = 128 * 1024;
+/// Bytes per push: large enough that the frame around them does not matter, small enough that the allocator keeps the
+/// line's memory at hand.
+const CHUNK: usize = 64 * 1024;
 
 /// `exec.stream`: every byte of both streams, then the end.
 pub(crate) struct Output {
@@ -81,17 +82,15 @@ impl Output {
         if bytes.is_empty() {
             return Pushed::AllThereIs(seen);
         }
-        let text = if self.dialect == Dialect::Plain { Text::lossy(bytes) } else { Text::exact(bytes) };
         let push = OutputPush {
             stream_id: self.id.clone(),
             execution_id: self.execution.id.clone(),
             stream,
             offset: slice.offset,
-            data: text.data,
-            encoding: text.encoding,
+            bytes,
             gap: slice.gap.map(|(from, to)| Range { from, to }),
         };
-        client.outbox.send(envelope::push(self.dialect, "exec.output", &push));
+        client.outbox.send(envelope::push_output(self.dialect, &push));
         follower.advance(slice.offset + bytes.len() as u64);
         Pushed::Some
     }
