@@ -19,7 +19,8 @@ fn call_from_inside(daemon: &Daemon, session: &mut Session, wrap: &str, method: 
 }
 
 /// Ways to hide one's descent.
-const WRAPS: [&str; 3] = ["", "setsid -w", "env -i PATH=/usr/bin:/bin nohup setsid -w"];
+const WRAPS: [&str; 3] =
+    ["", "setsid -w", "env -i PATH=/usr/bin:/bin XDG_CONFIG_HOME=\"$XDG_CONFIG_HOME\" nohup setsid -w"];
 
 #[test]
 fn it_cannot_create_sessions_or_stop_the_daemon() {
