@@ -28,6 +28,8 @@ pub struct Engine {
     pub events: Events,
     pub executions: Registry,
     pub counters: Counters,
+    /// Commands running right now.
+    running: Arc<AtomicUsize>,
     /// Children this process had before it became a daemon: not its to end.
     pub foreign_children: Vec<i32>,
     zygote: Mutex<Zygote>,
@@ -43,7 +45,7 @@ pub struct Counters {
     pub timeouts: AtomicU64,
 }
 
-/// One of the places for sessions; given back when dropped.
+/// One counted thing, a session's place or a running command; given back when dropped.
 #[derive(Debug)]
 pub struct Seat(Arc<AtomicUsize>);
 
@@ -81,11 +83,22 @@ impl Engine {
             events: Events::default(),
             executions: Registry::new(settings.results, settings.results_bytes),
             counters: Counters::default(),
+            running: Arc::default(),
             foreign_children: trl_sys::tree::children(i32::try_from(std::process::id()).unwrap_or(0)),
             zygote: Mutex::new(Zygote::start()?),
             spare_keeper: Mutex::new(None),
             settings,
         }))
+    }
+
+    /// Counts a command as running for as long as the seat lives.
+    pub(crate) fn count_running(&self) -> Option<Seat> {
+        Seat::take(&self.running, usize::MAX)
+    }
+
+    /// Whether some session is running a command.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.running.load(Ordering::Relaxed) > 0
     }
 
     pub fn zygote_pid(&self) -> i32 {

@@ -16,6 +16,18 @@ pub struct Spawn {
     pub session_dir: Vec<u8>,
     /// RLIMIT_NOFILE of the program.
     pub open_files: (u64, u64),
+    /// Whether the program may lead its process group.
+    pub group: Group,
+}
+
+/// Who leads the process group a program runs in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Group {
+    /// The program itself.
+    #[default]
+    Leads,
+    /// A process that is gone: ksh93 answers TERM by signalling the group it leads, older background jobs included.
+    Follows,
 }
 
 /// A frame longer than this is a bug or an attack.
@@ -34,6 +46,7 @@ impl Spawn {
         put(&mut body, &self.session_dir);
         body.extend(self.open_files.0.to_le_bytes());
         body.extend(self.open_files.1.to_le_bytes());
+        body.push(u8::from(self.group == Group::Follows));
         let len = u32::try_from(body.len() - 4).unwrap_or(u32::MAX);
         body[..4].copy_from_slice(&len.to_le_bytes());
         body
@@ -50,6 +63,10 @@ impl Spawn {
             stdio: [take(rest)?, take(rest)?, take(rest)?],
             session_dir: take(rest)?,
             open_files: (take_u64(rest)?, take_u64(rest)?),
+            group: match take_bytes(rest, 1)? {
+                [0] => Group::Leads,
+                _ => Group::Follows,
+            },
         };
         rest.is_empty().then_some(spawn)
     }
@@ -202,9 +219,10 @@ mod tests {
     proptest! {
         #[test]
         fn spawn_frames_round_trip(
-            argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>, stdio: [Vec<u8>; 3], dir: Vec<u8>, limit: (u64, u64),
+            argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>, stdio: [Vec<u8>; 3], dir: Vec<u8>, limit: (u64, u64), follows: bool,
         ) {
-            let spawn = Spawn { argv, env, cwd, stdio, session_dir: dir, open_files: limit };
+            let group = if follows { Group::Follows } else { Group::Leads };
+            let spawn = Spawn { argv, env, cwd, stdio, session_dir: dir, open_files: limit, group };
             let frame = spawn.encode();
             prop_assert_eq!(frame.len() - 4, u32::from_le_bytes(frame[..4].try_into().unwrap()) as usize);
             prop_assert_eq!(Spawn::decode(&frame[4..]), Some(spawn));

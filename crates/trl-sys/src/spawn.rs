@@ -1,8 +1,7 @@
 //! Starting one program below a keeper.
 //!
-//! The program gets a session and a process group of its own, but does not lead the group: some shells answer
-//! TERM by signalling the group they lead, which would take older background jobs with them. So a short-lived
-//! leader makes both, forks the program as its sibling, says its pid and ends.
+//! The program gets a session and a process group of its own. Where it must not lead the group (see [`Group`]) a
+//! short-lived leader makes both, forks the program as its sibling, says its pid and ends.
 //!
 //! Only called in the single-threaded keeper: between fork and exec any code may run.
 
@@ -11,7 +10,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use crate::link::{Spawn, Stage};
+use crate::link::{Group, Spawn, Stage};
 
 pub(crate) struct Failure {
     pub(crate) stage: Stage,
@@ -50,6 +49,7 @@ impl Program {
 
 /// Starts it; returns its pid once it runs.
 pub(crate) fn spawn(request: Spawn) -> Result<i32, Failure> {
+    let group = request.group;
     let program = Program::new(request).ok_or(Failure { stage: Stage::Request, errno: libc::EINVAL })?;
     let mut ends = [0; 2];
     // SAFETY: `ends` has room for the two descriptors pipe2 writes.
@@ -59,15 +59,23 @@ pub(crate) fn spawn(request: Spawn) -> Result<i32, Failure> {
     // SAFETY: both were just opened and belong to nobody else.
     let (reader, writer) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
     // SAFETY: this process has one thread, so the child may run any code.
-    let leader = unsafe { libc::fork() };
-    match leader {
-        -1 => return Err(Failure::last(Stage::Fork)),
-        0 => lead(&program, &writer),
+    let first = unsafe { libc::fork() };
+    match (first, group) {
+        (-1, _) => return Err(Failure::last(Stage::Fork)),
+        (0, Group::Leads) => {
+            // SAFETY: plain system call.
+            unsafe { libc::setsid() };
+            become_program(&program, &writer)
+        }
+        (0, Group::Follows) => lead(&program, &writer),
         _ => drop(writer),
     }
-    let told = read_words(reader);
-    // SAFETY: waits for our own child; a null status pointer is allowed.
-    unsafe { libc::waitpid(leader, std::ptr::null_mut(), 0) };
+    let mut told = read_words(reader);
+    match group {
+        Group::Leads => told.push((0, first)),
+        // SAFETY: waits for our own child; a null status pointer is allowed.
+        Group::Follows => drop(unsafe { libc::waitpid(first, std::ptr::null_mut(), 0) }),
+    }
     // The leader says the pid, the program what went wrong: in either order.
     match (told.iter().find(|(stage, _)| *stage != 0), told.first()) {
         (Some((stage, errno)), _) => Err(Failure { stage: Stage::from_raw(*stage), errno: *errno }),

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
 use trl_proto::{Error, ErrorCode};
-use trl_sys::link::Spawn;
+use trl_sys::link::{Group, Spawn};
 use trl_sys::poller::Watch;
 use trl_sys::tree::{self, ChildrenOf, Proc};
 use trl_sys::{fifo, reap};
@@ -126,6 +126,10 @@ impl Body {
             stdio,
             session_dir: self.files.base().as_os_str().as_bytes().to_vec(),
             open_files: engine.open_files.original,
+            group: match self.shell.as_ref().map(|s| s.kind) {
+                Some(Kind::Ksh93) => Group::Follows,
+                _ => Group::Leads,
+            },
         };
         self.link.send(request.encode())
     }

@@ -22,6 +22,7 @@ const MOST_TRIES: u8 = 3;
 
 impl Task {
     pub(super) fn take_run(&mut self) -> Option<Box<Run>> {
+        self.busy = None;
         match std::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Running(run) => Some(run),
             other => {

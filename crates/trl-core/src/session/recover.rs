@@ -161,8 +161,11 @@ impl Task {
         }
     }
 
-    /// With nothing to do, the shell gets the cost of having been forked behind it.
+    /// With nothing to do anywhere, the shell gets the cost of having been forked behind it.
     fn warm_up(&self) {
+        if self.engine.is_busy() {
+            return;
+        }
         let shell = self.body.as_ref().and_then(|b| b.shell.as_ref());
         if let (Phase::Idle, Some(shell)) = (&self.phase, shell) {
             let _ = shell.control.tell(shell.slot, "h", 0);

@@ -93,6 +93,7 @@ impl Task {
                 }
             }
             Ok(run) => {
+                self.busy = self.engine.count_running();
                 self.announce(&run);
                 self.phase = Phase::Running(Box::new(run));
             }

@@ -65,6 +65,8 @@ pub struct Task {
     pub(super) last_end: Option<Instant>,
     /// A clone that is on its way; the next command waits for it.
     pub(super) renewing: Option<Renewing>,
+    /// Held while a command runs.
+    pub(super) busy: Option<Seat>,
     /// Its place among the sessions the daemon may have.
     pub(super) seat: Option<Seat>,
 }
@@ -93,6 +95,7 @@ pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Star
         renew_at: None,
         last_end: None,
         renewing: None,
+        busy: None,
         seat: Some(seat),
     };
     if task.created.is_none() {
