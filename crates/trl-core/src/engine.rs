@@ -6,7 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::process::Signal;
 use trl_sys::limits::OpenFiles;
+use trl_sys::tree;
 use trl_sys::zygote::Zygote;
 
 use crate::clock::Stamp;
@@ -84,7 +86,7 @@ impl Engine {
             executions: Registry::new(settings.results, settings.results_bytes),
             counters: Counters::default(),
             running: Arc::default(),
-            foreign_children: trl_sys::tree::children(i32::try_from(std::process::id()).unwrap_or(0)),
+            foreign_children: tree::children(i32::try_from(std::process::id()).unwrap_or(0)),
             zygote: Mutex::new(Zygote::start()?),
             spare_keeper: Mutex::new(None),
             settings,
@@ -105,8 +107,20 @@ impl Engine {
         self.zygote.lock().unwrap_or_else(PoisonError::into_inner).pid
     }
 
+    /// A command may have stopped the zygote: without it there are no new keepers, and it would outlive the daemon.
+    pub fn wake_zygote(&self) {
+        let pid = self.zygote_pid();
+        if tree::stat(pid).is_some_and(|s| s.state == b'T')
+            && let Some(zygote) = tree::identify(pid)
+        {
+            tracing::warn!("the zygote was stopped; waking it");
+            tree::signal(zygote, Signal::CONT);
+        }
+    }
+
     /// The link to a keeper that has nothing to keep yet.
     pub fn keeper(&self) -> io::Result<UnixStream> {
+        self.wake_zygote();
         let spare = self.spare_keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
         match spare {
             Some(link) => Ok(link),

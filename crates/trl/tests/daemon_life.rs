@@ -189,6 +189,18 @@ impl Engine {
     }
 }
 
+/// Every keeper comes from the zygote, so a command that stops it must not stop the daemon from making sessions.
+#[test]
+fn a_stopped_zygote_is_woken() {
+    let daemon = builder().start();
+    let mut session = daemon.session(Shell::Bash);
+    let run = session.run("kill -STOP $(sed 's/.*) . //' /proc/$PPID/stat | cut -d' ' -f1)");
+    assert_eq!(run.code, 0, "{}", run.err());
+    for _ in 0..3 {
+        assert_eq!(daemon.session(Shell::Dash).run("echo up").out(), "up\n");
+    }
+}
+
 #[test]
 fn a_private_engine_ends_with_its_input() {
     process::adopt_orphans();

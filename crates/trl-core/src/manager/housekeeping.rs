@@ -125,6 +125,7 @@ impl Manager {
         if tokio::time::timeout(limit, ends.join_all()).await.is_err() {
             tracing::error!("some sessions did not end in time");
         }
+        self.engine.wake_zygote();
     }
 
     pub fn stats(&self) -> Stats {

@@ -52,7 +52,7 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     autostart: Autostart,
     /// One argument is shell text; several are a program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,
 }
 

@@ -41,8 +41,20 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             }
             self.make_room();
             if self.reader.read_buf(&mut self.buffer).await? == 0 {
-                return Ok(Line::End);
+                return Ok(self.take_rest());
             }
+        }
+    }
+
+    /// A last line that its sender did not end is a line all the same.
+    fn take_rest(&mut self) -> Line {
+        let rest = std::mem::take(&mut self.buffer);
+        let line = rest[self.used..].trim_ascii();
+        self.used = 0;
+        self.searched = 0;
+        match std::mem::take(&mut self.skipping) || line.is_empty() {
+            true => Line::End,
+            false => std::str::from_utf8(line).map_or(Line::Garbage, |t| Line::Text(t.to_string())),
         }
     }
 
@@ -109,7 +121,8 @@ mod tests {
     async fn an_overlong_line_is_reported_once_and_the_next_one_read() {
         let text = format!("{}\nok\n\n{}\n{{}}", "x".repeat(50_000), "y".repeat(11));
         let ok = Line::Text("ok".into());
-        assert_eq!(all(text.as_bytes(), 10).await, [Line::TooLong, ok, Line::TooLong]);
+        let last = Line::Text("{}".into());
+        assert_eq!(all(text.as_bytes(), 10).await, [Line::TooLong, ok, Line::TooLong, last]);
         assert_eq!(all(b"\xff\n", 10).await, [Line::Garbage]);
     }
 
