@@ -128,6 +128,7 @@ impl Task {
             None => {
                 tracing::warn!(session = %self.session.spec.id, "a clone came up and was gone again");
                 body.kill_strays();
+                self.try_renewal_again();
             }
             Some(proc) => {
                 body.drop_standby();
@@ -135,6 +136,7 @@ impl Task {
                     shell.standby = Some(Standby { slot, proc, cwd });
                     shell.since_point = shell.since_point.saturating_sub(commands);
                 }
+                self.renewals_failed = 0;
             }
         }
         self.go_on();
@@ -185,8 +187,18 @@ impl Task {
         // While a command runs, a stray cannot be told from what the command started; it is one of its processes then.
         if let (Phase::Idle | Phase::Awaiting { .. }, Some(body)) = (&self.phase, &mut self.body) {
             body.kill_strays();
+            self.try_renewal_again();
         }
         self.go_on();
+    }
+
+    /// One failure must not leave the next commands without a rollback point of their own.
+    fn try_renewal_again(&mut self) {
+        const MOST: u8 = 2;
+        self.renewals_failed = self.renewals_failed.saturating_add(1);
+        if self.renewals_failed <= MOST && matches!(self.phase, Phase::Idle) {
+            self.renew_at = Some(Instant::now());
+        }
     }
 
     pub(super) fn take_dump(&mut self) {

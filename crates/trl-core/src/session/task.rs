@@ -65,6 +65,8 @@ pub struct Task {
     pub(super) last_end: Option<Instant>,
     /// A clone that is on its way; the next command waits for it.
     pub(super) renewing: Option<Renewing>,
+    /// Renewals that failed in a row.
+    pub(super) renewals_failed: u8,
     /// Held while a command runs.
     pub(super) busy: Option<Seat>,
     /// Its place among the sessions the daemon may have.
@@ -95,6 +97,7 @@ pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Star
         renew_at: None,
         last_end: None,
         renewing: None,
+        renewals_failed: 0,
         busy: None,
         seat: Some(seat),
     };
