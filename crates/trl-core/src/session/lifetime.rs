@@ -180,7 +180,10 @@ impl Task {
             return;
         }
         self.rescue_pending();
-        self.renewing = None;
+        if self.renewing.is_some() {
+            // A clone ignores the signal that is about to come, so one on its way would use up the grace.
+            self.forget_unheard();
+        }
         if let Some(body) = &mut self.body {
             body.drop_standby();
         }
