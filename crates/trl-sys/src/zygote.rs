@@ -62,11 +62,6 @@ impl Zygote {
         sendmsg(&self.socket, &[IoSlice::new(b"k")], &mut control, SendFlags::NOSIGNAL)?;
         Ok(())
     }
-
-    /// Readable (at its end) once the zygote is gone.
-    pub fn socket(&self) -> &UnixStream {
-        &self.socket
-    }
 }
 
 /// The zygote's whole life. Its stdin is the daemon's socket.
