@@ -1,7 +1,7 @@
 //! What happens, numbered, for whoever wants to know. The newest are remembered for late subscribers.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 use trl_proto::event::{Event, Happening};
@@ -20,18 +20,26 @@ pub struct Events {
 #[derive(Debug, Default)]
 struct Inner {
     seq: u64,
-    recent: VecDeque<Arc<Event>>,
+    recent: VecDeque<Kept>,
+}
+
+/// The time becomes text only for those who ask.
+#[derive(Debug)]
+struct Kept {
+    seq: u64,
+    time: Stamp,
+    what: Happening,
 }
 
 impl Events {
     pub fn emit(&self, what: Happening) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.seq += 1;
-        let event = Event { seq: inner.seq, time: Stamp::now().rfc3339(), what };
+        let event = Kept { seq: inner.seq, time: Stamp::now(), what };
         if inner.recent.len() == REMEMBERED {
             inner.recent.pop_front();
         }
-        inner.recent.push_back(Arc::new(event));
+        inner.recent.push_back(event);
         drop(inner);
         self.news.notify_waiters();
     }
@@ -41,7 +49,7 @@ impl Events {
     }
 
     /// What came after `seen`; waits for something to. A gap comes first, as an event of its own.
-    pub async fn after(&self, seen: u64) -> Vec<Arc<Event>> {
+    pub async fn after(&self, seen: u64) -> Vec<Event> {
         loop {
             let mut news = std::pin::pin!(self.news.notified());
             news.as_mut().enable();
@@ -53,17 +61,21 @@ impl Events {
         }
     }
 
-    fn now_after(&self, seen: u64) -> Vec<Arc<Event>> {
+    fn now_after(&self, seen: u64) -> Vec<Event> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = seen.min(inner.seq);
         let oldest = inner.recent.front().map_or(inner.seq + 1, |e| e.seq);
         let mut found = Vec::new();
         if seen + 1 < oldest {
             let what = Happening::Missed { from: seen + 1, to: oldest - 1 };
-            found.push(Arc::new(Event { seq: oldest - 1, time: Stamp::now().rfc3339(), what }));
+            found.push(Event { seq: oldest - 1, time: Stamp::now().rfc3339(), what });
         }
         let skip = usize::try_from((seen + 1).saturating_sub(oldest)).unwrap_or(usize::MAX);
-        found.extend(inner.recent.iter().skip(skip).cloned());
+        found.extend(inner.recent.iter().skip(skip).map(|kept| Event {
+            seq: kept.seq,
+            time: kept.time.rfc3339(),
+            what: kept.what.clone(),
+        }));
         found
     }
 }

@@ -17,6 +17,7 @@ pub mod machine;
 pub mod poller;
 pub mod reap;
 pub mod signal;
+pub mod socket;
 mod spawn;
 pub mod tree;
 pub mod zygote;

@@ -159,7 +159,7 @@ impl Body {
 
     /// What the next command needs, while there is time.
     pub fn prepare(&mut self) {
-        self.files.prepare_command();
+        self.files.wipe_command();
         for outlet in [&mut self.out, &mut self.err] {
             // a failure shows when the command is told
             let _ = outlet.hold(&self.files);
@@ -198,7 +198,7 @@ impl Body {
 
 impl Shell {
     fn open(kind: Kind, files: &Files, watch: &Watch, cwd: &str) -> io::Result<Self> {
-        let control = Control::open(files, watch)?;
+        let control = Control::open(kind, files, watch)?;
         let dump = match files.at("d") {
             path if path.exists() => Some(fifo::open_both(&path)?),
             _ => None,

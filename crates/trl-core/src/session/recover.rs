@@ -74,13 +74,13 @@ impl Task {
         let rebase = shell.kind.rebase_after().is_some_and(|limit| shell.depth >= limit);
         let dump = rebase || shell.kind.survival() == Survival::Snapshot;
         let slot = shell.free_slot();
-        let verb = if dump { "d".to_string() } else { slot.to_string() };
+        let verb = if dump { 'd' } else { ['0', '1', '2'][slot] };
         shell.control.forget(slot);
         let before = match dump || shell.kind.knows_its_pid() {
             true => Vec::new(),
             false => tree::children_of_main_thread(main.pid),
         };
-        if let Err(e) = shell.control.tell(shell.slot, &verb, nonce) {
+        if let Err(e) = shell.control.tell(shell.slot, verb, nonce) {
             return tracing::warn!(session = %self.session.spec.id, error = %e, "no rollback point");
         }
         if dump {
@@ -170,7 +170,7 @@ impl Task {
         }
         let shell = self.body.as_ref().and_then(|b| b.shell.as_ref());
         if let (Phase::Idle, Some(shell)) = (&self.phase, shell) {
-            let _ = shell.control.tell(shell.slot, "h", 0);
+            let _ = shell.control.tell(shell.slot, 'h', nonce());
         }
     }
 
@@ -259,7 +259,7 @@ impl Task {
             .body
             .as_ref()
             .and_then(|b| b.shell.as_ref())
-            .map(|s| s.control.tell(standby.slot, "p", nonce));
+            .map(|s| s.control.tell(standby.slot, 'p', nonce));
         match told {
             Some(Ok(())) => {
                 self.phase = Phase::Promoting { nonce, until: Instant::now() + POINT_LIMIT, standby, then }
@@ -479,7 +479,7 @@ fn tell_restore(body: &mut Body) -> Option<std::io::Result<u64>> {
     let mut tell = || {
         shell.restoring.extend(files.deliver("t", &snapshot.text)?);
         shell.restoring.extend(files.deliver("w", script::restore(shell.kind, &files.paths).as_bytes())?);
-        shell.control.tell(shell.slot, "w", nonce)
+        shell.control.tell(shell.slot, 'w', nonce)
     };
     let told = tell();
     if shell.kind.survival() == Survival::Clone {

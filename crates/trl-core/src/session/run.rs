@@ -25,6 +25,7 @@ use crate::shell::Kind;
 use crate::shell::channel::{Leftover, Outlet, Source};
 use crate::shell::feed::Feeder;
 use crate::shell::files::Medium;
+use crate::shell::script;
 use crate::shell::wrap::{self, Places};
 
 #[derive(Debug)]
@@ -270,9 +271,7 @@ type Feeders = (Option<Feeder>, Vec<Feeder>);
 fn tell(order: &Order, body: &mut Body, nonce: u64) -> io::Result<Feeders> {
     body.out.hold(&body.files)?;
     body.err.hold(&body.files)?;
-    let mut command = order.execution.command.as_bytes().to_vec();
-    command.push(b'\n');
-    let mut text: Vec<Feeder> = body.files.deliver_command(&command)?.into_iter().collect();
+    let mut text: Vec<Feeder> = body.files.deliver_command(&order.execution.command)?.into_iter().collect();
     let Some(shell) = &body.shell else { return Err(io::Error::other("a direct command runs no others")) };
     let files = &body.files;
     let (letter, stdin_path, stdin) = prepare_stdin(order, body)?;
@@ -287,14 +286,14 @@ fn tell(order: &Order, body: &mut Body, nonce: u64) -> io::Result<Feeders> {
         let wrapper = wrap::wrapper(shell.kind, &files.paths, &order.around, places);
         text.extend(files.deliver("w", wrapper.outer.as_bytes())?);
         text.extend(files.deliver("x", wrapper.inner.as_bytes())?);
-        "w"
+        'w'
     };
-    let verb = if carry { format!("r{letter}") } else { letter.to_string() };
-    shell.control.tell(shell.slot, &verb, nonce)?;
+    let verb = if carry { script::carrying(letter) } else { letter };
+    shell.control.tell(shell.slot, verb, nonce)?;
     Ok((stdin, text))
 }
 
-fn prepare_stdin(order: &Order, body: &Body) -> io::Result<(&'static str, String, Option<Feeder>)> {
+fn prepare_stdin(order: &Order, body: &Body) -> io::Result<(char, String, Option<Feeder>)> {
     let files = &body.files;
     let fifo = |first: &[u8]| -> io::Result<Feeder> {
         files.renew_fifo("i")?;
@@ -303,17 +302,17 @@ fn prepare_stdin(order: &Order, body: &Body) -> io::Result<(&'static str, String
         Ok(feeder)
     };
     match &order.stdin {
-        Stdin::Null => Ok(("n", "/dev/null".into(), None)),
+        Stdin::Null => Ok(('n', "/dev/null".into(), None)),
         Stdin::Bytes(bytes) if files.medium == Medium::Memory => {
             files.write("b", bytes)?;
-            Ok(("b", files.paths.stdin_file(), None))
+            Ok(('b', files.paths.stdin_file(), None))
         }
         Stdin::Bytes(bytes) => {
             let mut feeder = fifo(bytes)?;
             feeder.close();
-            Ok(("i", files.paths.stdin_fifo(), Some(feeder)))
+            Ok(('i', files.paths.stdin_fifo(), Some(feeder)))
         }
-        Stdin::Open(bytes) => Ok(("i", files.paths.stdin_fifo(), Some(fifo(bytes)?))),
+        Stdin::Open(bytes) => Ok(('i', files.paths.stdin_fifo(), Some(fifo(bytes)?))),
     }
 }
 
@@ -329,7 +328,7 @@ fn write_error(error: &io::Error) -> Error {
 
 /// Files of a finished command that may hold secrets.
 pub fn tidy(body: &mut Body, order: &Order) {
-    body.files.remove("u");
+    body.files.forget_command();
     if order.stdin != Stdin::Null {
         body.files.remove("b");
     }

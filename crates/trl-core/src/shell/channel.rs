@@ -10,7 +10,9 @@ use trl_sys::link::{NOTICE_LEN, Notice};
 use trl_sys::poller::Watch;
 
 use super::files::Files;
+use super::kind::Kind;
 use super::report::{Report, Splitter};
+use super::script;
 
 /// What became ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +111,7 @@ pub struct Heard {
 /// The FIFOs between the daemon and the shell loop.
 #[derive(Debug)]
 pub struct Control {
+    kind: Kind,
     slots: [OwnedFd; 3],
     /// Known to the runtime itself and not through the set: its wake-ups are the ones that latency hangs on. Both ends
     /// are held, so it never sees an end.
@@ -120,13 +123,14 @@ pub struct Control {
 }
 
 impl Control {
-    pub fn open(files: &Files, watch: &Watch) -> io::Result<Self> {
+    pub fn open(kind: Kind, files: &Files, watch: &Watch) -> io::Result<Self> {
         let small = |fd: OwnedFd| {
             fifo::resize(&fd, fifo::SMALL);
             fd
         };
         let slot = |k: usize| fifo::open_both(&files.at(&format!("c{k}"))).map(small);
         let control = Self {
+            kind,
             slots: [slot(0)?, slot(1)?, slot(2)?],
             reports: Receiver::from_owned_fd(fifo::open_both(&files.at("s")).map(small)?)?,
             base: fifo::open_read(&files.at("n"))?,
@@ -138,8 +142,8 @@ impl Control {
     }
 
     /// Tells the shell in `slot`.
-    pub fn tell(&self, slot: usize, verb: &str, nonce: u64) -> io::Result<()> {
-        fifo::write_all(&self.slots[slot], format!("{verb} {nonce}\n").as_bytes())
+    pub fn tell(&self, slot: usize, verb: char, nonce: u64) -> io::Result<()> {
+        fifo::write_all(&self.slots[slot], script::order(self.kind, verb, nonce).as_bytes())
     }
 
     /// Whether something was told that no shell has read.

@@ -5,7 +5,7 @@
 //! | `c0` `c1` `c2` | FIFOs daemon to shell, one per slot: the shell in one, its clone in another, the third for the next |
 //! | `s` | FIFO shell to daemon: reports |
 //! | `l0` `l1` `l2` | the loop text of each slot |
-//! | `u` | the command, a new file per execution (a FIFO where files would reach a disk) |
+//! | `u` | the command: one file, written anew for each (a FIFO where files would reach a disk) |
 //! | `o` `e` | FIFOs: stdout and stderr of the running command |
 //! | `b` `i` | stdin as a file (given bytes) or as a FIFO (open stdin) |
 //! | `w` `x` | the wrapper of a command with its own environment or directory |
@@ -19,7 +19,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use trl_sys::fifo;
@@ -101,15 +101,15 @@ pub struct Files {
     base: PathBuf,
     pub medium: Medium,
     pub paths: Paths,
-    /// The next command's file, made while there was time.
-    next_command: Option<fs::File>,
+    /// Open for good: making and removing a file per command would cost more than anything else here.
+    command: Option<CommandFile>,
 }
 
 impl Files {
     /// Makes the directory and all that outlives a command.
     pub fn create(kind: Kind, base: PathBuf, medium: Medium) -> io::Result<Self> {
         fs::DirBuilder::new().mode(0o700).create(&base)?;
-        let files = Self { paths: Paths::new(kind, base.clone()), base, medium, next_command: None };
+        let files = Self { paths: Paths::new(kind, base.clone()), base, medium, command: None };
         for name in ["c0", "c1", "c2", "s", "n", "o", "e"] {
             fifo::make(&files.at(name))?;
         }
@@ -126,7 +126,7 @@ impl Files {
     /// Only the directory, for a direct command.
     pub fn create_bare(kind: Kind, base: PathBuf, medium: Medium) -> io::Result<Self> {
         fs::DirBuilder::new().mode(0o700).create(&base)?;
-        let files = Self { paths: Paths::new(kind, base.clone()), base, medium, next_command: None };
+        let files = Self { paths: Paths::new(kind, base.clone()), base, medium, command: None };
         for name in ["o", "e", "i"] {
             fifo::make(&files.at(name))?;
         }
@@ -143,7 +143,11 @@ impl Files {
 
     /// A new file: whoever still reads the old one keeps reading the old one.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.create_new(name).and_then(|file| self.fill(name, file, bytes))
+        let written = self.create_new(name)?.write_all(bytes);
+        if written.is_err() {
+            self.remove(name);
+        }
+        written
     }
 
     fn create_new(&self, name: &str) -> io::Result<fs::File> {
@@ -157,34 +161,48 @@ impl Files {
         }
     }
 
-    fn fill(&self, name: &str, mut file: fs::File, bytes: &[u8]) -> io::Result<()> {
-        let written = file.write_all(bytes);
-        if written.is_err() {
-            self.remove(name);
+    /// The command's text for the shell to source. Nobody reads the text of the one before any more: a shell is done
+    /// with its file when it reports, and what it forked has parsed its part.
+    pub fn deliver_command(&mut self, command: &str) -> io::Result<Option<Feeder>> {
+        let text = [command.as_bytes(), b"\n"].concat();
+        if !self.holds_files() {
+            return self.deliver("u", &text);
         }
-        written
-    }
-
-    /// Makes the next command's file; the old one's text goes.
-    pub fn prepare_command(&mut self) {
-        self.next_command = match self.medium {
-            Medium::Memory => self.create_new("u").ok(),
-            Medium::Disk => None,
+        let mut file = match self.command.take().filter(CommandFile::is_in_place) {
+            Some(file) => file,
+            None => CommandFile { file: self.create_new("u")?, len: 0 },
         };
+        // a file that could not be written whole is not kept
+        file.write(&text)?;
+        self.command = Some(file);
+        Ok(None)
     }
 
-    /// The command's text for the shell to source.
-    pub fn deliver_command(&mut self, bytes: &[u8]) -> io::Result<Option<Feeder>> {
-        match self.next_command.take() {
-            Some(file) => self.fill("u", file, bytes).map(|()| None),
-            None => self.deliver("u", bytes),
+    /// The command has ended: its text goes when there is time.
+    pub fn forget_command(&mut self) {
+        if !self.holds_files() {
+            self.remove("u");
         }
+    }
+
+    /// There is time.
+    pub fn wipe_command(&mut self) {
+        if let Some(file) = &mut self.command
+            && file.write(b"").is_err()
+        {
+            self.command = None;
+            self.remove("u");
+        }
+    }
+
+    fn holds_files(&self) -> bool {
+        // fish sources no FIFO
+        self.medium == Medium::Memory || self.paths.kind == Kind::Fish
     }
 
     /// Text for a shell to source: a file in memory, or a FIFO where a file would reach a disk.
     pub fn deliver(&self, name: &str, bytes: &[u8]) -> io::Result<Option<Feeder>> {
-        // fish sources no FIFO
-        if self.medium == Medium::Memory || self.paths.kind == Kind::Fish {
+        if self.holds_files() {
             return self.write(name, bytes).map(|()| None);
         }
         self.renew_fifo(name)?;
@@ -202,6 +220,29 @@ impl Files {
     pub fn renew_fifo(&self, name: &str) -> io::Result<()> {
         self.remove(name);
         fifo::make(&self.at(name))
+    }
+}
+
+/// A file whose content is replaced in place.
+#[derive(Debug)]
+struct CommandFile {
+    file: fs::File,
+    len: usize,
+}
+
+impl CommandFile {
+    /// Nobody has removed it, or put another in its place.
+    fn is_in_place(&self) -> bool {
+        self.file.metadata().is_ok_and(|m| m.nlink() > 0)
+    }
+
+    fn write(&mut self, text: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(text, 0)?;
+        if text.len() < self.len {
+            self.file.set_len(text.len() as u64)?;
+        }
+        self.len = text.len();
+        Ok(())
     }
 }
 

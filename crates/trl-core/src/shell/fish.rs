@@ -16,18 +16,16 @@ set -g __trf (builtin functions --all --names)
 while builtin read -g __trl <{control}
 set -g __trl (builtin string split -- ' ' $__trl)
 switch $__trl[1]
-case p
-builtin printf 'P %s %s\\0' $__trl >{reports}
-case n b i w rn rb ri rw
+case n o b c i j w x
 for __trn in $__trl[2]
 switch $__trl[1]
-case n rn
+case n o
 {null}
-case b rb
+case b c
 {file}
-case i ri
+case i j
 {fifo}
-case w rw
+case w x
 {wrapper}
 end
 builtin printf 'R %s %d %s\\0' $__trn $status \"$PWD\" >{reports}; or builtin exit 0

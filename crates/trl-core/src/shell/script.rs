@@ -5,10 +5,10 @@
 //!
 //! | verb | meaning |
 //! |---|---|
-//! | `p` | be the session's shell: default signal handling, report `P` |
+//! | `p` | the first order of every shell: be the session's, with default signal handling; report `P` |
 //! | `n` `b` `i` | run the command file with stdin from /dev/null, a file, a FIFO; report `R` |
 //! | `w` | run the wrapper file, which sources the command file with its own environment and directory |
-//! | `r` before these | first set `$?` to the last command's code |
+//! | `o` `c` `j` `x` | the same, each the letter after it, but first set `$?` to the last command's code |
 //! | `0` `1` `2` | fork a clone into that slot; the clone reports `S` |
 //! | `d` | print the state as text into the dump FIFO, report `D` |
 //! | `h` | go through the motions of a command that does nothing, and report nothing |
@@ -21,6 +21,8 @@
 //!   second pass: no report is possible, so the shell ends and its clone takes over.
 //! - Redirections stand on the `.` itself: they are undone at its end, so `exec >f` lasts one command, and the trace
 //!   of our own line goes to the old stderr.
+//! - A clone waits for `p` before it reads its loop: nearly all clones are replaced by the next, and parsing the loop
+//!   would be most of what they cost.
 //! - No `continue` or `break` of our own, and every builtin through `command` or `builtin`: users may shadow them.
 
 use super::files::Paths;
@@ -43,10 +45,10 @@ struct Words {
 fn words(kind: Kind) -> Words {
     let (builtin, read, heal, pid) = match kind {
         Kind::Dash | Kind::Ash => ("command", "IFS= command read -r __trl", "unset -f command", None),
-        // -t: TMOUT would end the wait
+        // -t: TMOUT would end the wait. -N: by lines it would read byte by byte, with four system calls each.
         Kind::Bash | Kind::BashAsSh => (
             if kind == Kind::Bash { "builtin" } else { "command" },
-            "IFS= builtin read -t 999999999 -r __trl",
+            "IFS= builtin read -t 999999999 -N 14 -r __trl",
             "unset -f builtin command",
             Some("$BASHPID"),
         ),
@@ -79,6 +81,19 @@ pub(super) fn builtin(kind: Kind) -> &'static str {
     words(kind).builtin
 }
 
+/// What the daemon writes to tell a shell in one go.
+pub fn order(kind: Kind, verb: char, nonce: u64) -> String {
+    match kind {
+        Kind::Bash | Kind::BashAsSh => format!("{verb} {nonce}"),
+        _ => format!("{verb} {nonce}\n"),
+    }
+}
+
+/// The verb that does what `verb` does, with `$?` set before.
+pub fn carrying(verb: char) -> char {
+    char::from_u32(u32::from(verb) + 1).unwrap_or(verb)
+}
+
 /// The command line that starts the shell as the session's.
 pub fn boot(kind: Kind, paths: &Paths, nonce: u64) -> String {
     let script = paths.script(0);
@@ -98,10 +113,9 @@ pub fn text(kind: Kind, paths: &Paths, slot: usize) -> String {
     let (reports, control) = (paths.reports(), paths.control(slot));
     let promoted = format!("{builtin} printf 'P %s\\0' \"$__trl\" >{reports}");
     let mut out = format!(
-        "case $__trl in p*) {promoted};; esac\n\
+        "case $__trl in p*) trap - {SIGNALS}; {promoted};; esac\n\
          until ! {read} <{control}; do\ncase $__trl in\n\
-         p*) trap - {SIGNALS}; {promoted};;\n\
-         [nbiw]*|r[nbiw]*)\n\
+         [nobcijwx]*)\n\
          for __trl in \"${{__trl%% *}}\" \"${{__trl#* }}\"; do\ncase $__trl in\n\
          [0-9]*) __trl=\"$__trl $?\"\n{heal}\n\
          case $- in *n*) {builtin} exit \"${{__trl##* }}\";; esac\n\
@@ -140,8 +154,8 @@ fn runs(kind: Kind, paths: &Paths) -> String {
         _ => source(kind, &paths.wrapper()),
     };
     format!(
-        "case $__trl$- in r*e*) :;; r*) {carry};; *) :;; esac\n\
-         case $__trl in\n*n) {};;\n*b) {};;\n*i) {};;\n*w) {wrapper};;\nesac\n",
+        "case $__trl$- in [ocjx]*e*) :;; [ocjx]*) {carry};; *) :;; esac\n\
+         case $__trl in\n[no]) {};;\n[bc]) {};;\n[ij]) {};;\n[wx]) {wrapper};;\nesac\n",
         run("/dev/null"),
         run(&paths.stdin_file()),
         run(&paths.stdin_fifo()),
@@ -158,14 +172,14 @@ pub(super) fn run_line(kind: Kind, paths: &Paths, stdin: &str) -> String {
 /// bare `wait` hang. The clone closes the user's descriptors, or it would hold their locks and pipe ends.
 fn clone_into(kind: Kind, paths: &Paths, to: usize) -> String {
     const CLOSE: &str = "3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-";
-    let Words { builtin, pid, .. } = words(kind);
+    let Words { builtin, read, pid, .. } = words(kind);
     let say = match pid {
         Some(pid) => format!("{builtin} printf 'S %s %d\\0' \"$__trl\" \"{pid}\""),
         None => format!("{builtin} printf 'S %s\\0' \"$__trl\""),
     };
     // It reports before anything that takes time: the shell may go on from here.
     let hello = format!("trap '' {SIGNALS}; {say} >{}", paths.reports());
-    let enter = source(kind, &paths.script(to));
+    let enter = format!("{read} <{}; {}", paths.control(to), source(kind, &paths.script(to)));
     match kind {
         // A background subshell would ignore INT and QUIT for good, so it is a foreground pair whose middle
         // process the daemon kills. Its death must not count under `set -e`, and `|| :` would switch errexit off
@@ -208,5 +222,18 @@ pub fn restore(kind: Kind, paths: &Paths) -> String {
         // functions that ksh93 sourced from a file are printed from that file, which will be gone
         Kind::Ksh93 => format!("eval \"$(<{place})\" >/dev/null 2>/dev/null\n:\n"),
         _ => format!("{} . {place} >/dev/null 2>/dev/null\n:\n", builtin(kind)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bash_reads_exactly_one_order() {
+        for _ in 0..100 {
+            let order = order(Kind::Bash, 'n', crate::random::nonce());
+            assert!(words(Kind::Bash).read.contains(&format!(" -N {} ", order.len())), "{order:?}");
+        }
     }
 }

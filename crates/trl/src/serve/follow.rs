@@ -133,7 +133,7 @@ impl Events {
             for event in events {
                 self.seen = event.seq;
                 if self.wants(&event.what) {
-                    client.outbox.send(envelope::push(self.dialect, "event", &*event));
+                    client.outbox.send(envelope::push(self.dialect, "event", &event));
                 }
             }
         }

@@ -228,10 +228,10 @@ fn accept(server: &Arc<Server>, stream: tokio::net::UnixStream, clients: &mut Jo
     }
     match connection::Client::unix(server, &stream) {
         Err(reason) => tracing::warn!(reason, "a connection was refused"),
-        Ok(client) => {
-            let (reader, writer) = stream.into_split();
-            clients.spawn(connection::run(client, reader, writer));
-        }
+        Ok(client) => match trl_sys::socket::split(stream) {
+            Ok((reader, writer)) => drop(clients.spawn(connection::run(client, reader, writer))),
+            Err(e) => tracing::warn!(error = %e, "a connection was refused"),
+        },
     }
 }
 
