@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -74,8 +75,22 @@ struct Answer<'a> {
     error: Option<&'a RawValue>,
 }
 
+/// Waits by poll, as every event-driven client does. A thread that sleeps in `read` is woken once for nothing when the
+/// daemon takes the request: the kernel tells everybody who sleeps on the socket that there is room again.
+struct Polled(UnixStream);
+
+impl Read for Polled {
+    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+        let patience = Timespec::try_from(PATIENCE).ok();
+        if poll(&mut [PollFd::new(&self.0, PollFlags::IN)], patience.as_ref())? == 0 {
+            return Err(std::io::ErrorKind::TimedOut.into());
+        }
+        self.0.read(buf)
+    }
+}
+
 pub(crate) struct Client {
-    lines: Lines<UnixStream>,
+    lines: Lines<Polled>,
     to: UnixStream,
     last_id: u64,
     line: Vec<u8>,
@@ -86,7 +101,7 @@ impl Client {
         let to = UnixStream::connect(socket).with_context(|| socket.display().to_string())?;
         to.set_read_timeout(Some(PATIENCE))?;
         to.set_write_timeout(Some(PATIENCE))?;
-        Ok(Self { lines: Lines::new(to.try_clone()?), to, last_id: 0, line: vec![] })
+        Ok(Self { lines: Lines::new(Polled(to.try_clone()?)), to, last_id: 0, line: vec![] })
     }
 
     pub(crate) fn call<T: DeserializeOwned>(&mut self, method: Method, params: &impl Serialize) -> Result<T> {

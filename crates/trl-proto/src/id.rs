@@ -11,10 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
 fn random<const N: usize>(prefix: &str) -> Box<str> {
-    let mut bytes = [0u8; N];
-    #[allow(clippy::expect_used)]
-    // without kernel randomness no id can be unique: there is nothing to fall back to
-    getrandom::fill(&mut bytes).expect("the kernel gives random bytes");
+    let bytes: [u8; N] = crate::random::bytes();
     let tail = bytes.iter().map(|b| char::from(ALPHABET[usize::from(b % 32)]));
     prefix.chars().chain(tail).collect::<String>().into()
 }

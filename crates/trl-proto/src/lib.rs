@@ -15,6 +15,7 @@ pub mod exec;
 pub mod id;
 pub mod method;
 pub mod nearest;
+pub mod random;
 pub mod session;
 pub mod system;
 pub mod text;

@@ -16,6 +16,7 @@ pub mod link;
 pub mod machine;
 pub mod poller;
 pub mod reap;
+pub mod sched;
 pub mod signal;
 pub mod socket;
 mod spawn;

@@ -150,6 +150,20 @@ impl Body {
         tree::below(self.keeper, &spared).into_iter().filter(|p| *p != main).collect()
     }
 
+    /// By these a clone is found that cannot say its pid.
+    pub fn children_before_clone(&self) -> Vec<i32> {
+        match self.shell.as_ref().is_some_and(|s| s.kind.knows_its_pid()) {
+            true => Vec::new(),
+            false => self.children_of_shell(),
+        }
+    }
+
+    /// The shell's own children, as far as they are seen at once.
+    pub fn children_of_shell(&self) -> Vec<i32> {
+        let seen = self.lists.as_ref().and_then(|(_, shell)| shell.glance());
+        seen.unwrap_or_else(|| self.main.map(|m| tree::children_of_main_thread(m.pid)).unwrap_or_default())
+    }
+
     fn is_alone(&self, main: Proc, standby: Option<Proc>) -> bool {
         let Some((keeper, shell)) = &self.lists else { return false };
         let known = |pid: &i32| *pid == main.pid || standby.is_some_and(|s| s.pid == *pid);

@@ -68,7 +68,8 @@ impl Task {
             body.background = body.find_background();
         }
         body.prepare();
-        let (Some(main), Some(shell)) = (body.main, &mut body.shell) else { return };
+        let before = body.children_before_clone();
+        let (Some(_), Some(shell)) = (body.main, &mut body.shell) else { return };
         let nonce = nonce();
         let until = Instant::now() + POINT_LIMIT;
         let rebase = shell.kind.rebase_after().is_some_and(|limit| shell.depth >= limit);
@@ -76,10 +77,6 @@ impl Task {
         let slot = shell.free_slot();
         let verb = if dump { 'd' } else { ['0', '1', '2'][slot] };
         shell.control.forget(slot);
-        let before = match dump || shell.kind.knows_its_pid() {
-            true => Vec::new(),
-            false => tree::children_of_main_thread(main.pid),
-        };
         if let Err(e) = shell.control.tell(shell.slot, verb, nonce) {
             return tracing::warn!(session = %self.session.spec.id, error = %e, "no rollback point");
         }
@@ -122,7 +119,7 @@ impl Task {
         let Some(body) = &mut self.body else { return };
         let proc = match pid {
             Some(pid) => tree::identify(pid).filter(|p| tree::is_within(p.pid, body.keeper)),
-            None => body.main.and_then(|main| cut_out_clone(main.pid, &before)),
+            None => cut_out_clone(body, &before),
         };
         match proc {
             None => {
@@ -131,12 +128,16 @@ impl Task {
                 self.try_renewal_again();
             }
             Some(proc) => {
-                body.drop_standby();
-                if let Some(shell) = &mut body.shell {
-                    shell.standby = Some(Standby { slot, proc, cwd });
-                    shell.since_point = shell.since_point.saturating_sub(commands);
-                }
+                let Some(shell) = &mut body.shell else { return };
+                let old = shell.standby.replace(Standby { slot, proc, cwd });
+                shell.since_point = shell.since_point.saturating_sub(commands);
                 self.renewals_failed = 0;
+                self.go_on();
+                // Not before the next command is on its way: its end is work that nobody waits for.
+                if let Some(old) = old {
+                    tree::signal(old.proc, Signal::KILL);
+                }
+                return;
             }
         }
         self.go_on();
@@ -460,10 +461,11 @@ impl Task {
 }
 
 /// A shell that does not know its pid waits for a middle process, which waits for the clone: find both, end the first.
-fn cut_out_clone(main: i32, before: &[i32]) -> Option<Proc> {
+fn cut_out_clone(body: &Body, before: &[i32]) -> Option<Proc> {
     let new = |pids: Vec<i32>| pids.into_iter().find(|p| !before.contains(p));
     // A sibling that is just being reaped may hide it for a moment.
-    let middle = new(tree::children_of_main_thread(main)).or_else(|| new(tree::children_for_sure(main)))?;
+    let for_sure = || new(tree::children_for_sure(body.main?.pid));
+    let middle = new(body.children_of_shell()).or_else(for_sure)?;
     let clone = tree::children_of_main_thread(middle);
     // No check of who has the pid: the shell waits for this child, so nobody else can have it.
     rustix::process::kill_process(rustix::process::Pid::from_raw(middle)?, Signal::KILL).ok()?;

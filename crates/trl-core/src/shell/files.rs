@@ -168,7 +168,7 @@ impl Files {
         if !self.holds_files() {
             return self.deliver("u", &text);
         }
-        let mut file = match self.command.take().filter(CommandFile::is_in_place) {
+        let mut file = match self.command.take() {
             Some(file) => file,
             None => CommandFile { file: self.create_new("u")?, len: 0 },
         };
@@ -188,7 +188,7 @@ impl Files {
     /// There is time.
     pub fn wipe_command(&mut self) {
         if let Some(file) = &mut self.command
-            && file.write(b"").is_err()
+            && !(file.is_in_place() && file.write(b"").is_ok())
         {
             self.command = None;
             self.remove("u");

@@ -32,7 +32,7 @@ use tokio::task::JoinSet;
 use trl_core::env::Inherited;
 use trl_core::session::messages::Manner;
 use trl_core::{Engine, Manager};
-use trl_sys::{harden, limits, zygote};
+use trl_sys::{harden, limits, sched, zygote};
 
 use crate::config::{Config, Secret, TOKEN_VARIABLE, WireLimits};
 
@@ -122,6 +122,7 @@ fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime),
     harden::wipe_env(TOKEN_VARIABLE);
     harden::make_undumpable().map_err(ServeError::io("hiding the daemon's memory"))?;
     harden::adopt_orphans().map_err(ServeError::io("adopting orphans"))?;
+    sched::take_short_turns();
     let open_files = limits::raise_open_files();
     let engine = Engine::start(config.settings(), Inherited::from_process(), open_files)
         .map_err(ServeError::io("starting the engine"))?;
