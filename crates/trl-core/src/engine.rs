@@ -98,6 +98,11 @@ impl Engine {
         Seat::take(&self.running, usize::MAX)
     }
 
+    /// Whether more than one is at work.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.running.load(Ordering::Relaxed) > 1
+    }
+
     /// Whether some session is running a command.
     pub(crate) fn is_busy(&self) -> bool {
         self.running.load(Ordering::Relaxed) > 0

@@ -29,8 +29,3 @@ pub fn take_short_turns() {
 
 #[cfg(not(target_os = "linux"))]
 pub fn take_short_turns() {}
-
-/// Lets whoever waits for this processor go first.
-pub fn let_others_go_first() {
-    rustix::thread::sched_yield();
-}

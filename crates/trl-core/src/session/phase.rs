@@ -9,6 +9,7 @@ use super::body::Standby;
 use super::messages::Ending;
 use super::run::Run;
 use super::stop::Stop;
+use crate::engine::Seat;
 
 #[derive(Debug)]
 pub(super) enum Phase {
@@ -62,6 +63,8 @@ pub(super) struct Renewing {
     pub(super) cwd: String,
     /// Commands that had run since the previous point.
     pub(super) commands: u64,
+    /// The next command waits for it, so it counts as work.
+    pub(super) _busy: Option<Seat>,
 }
 
 /// What a shell that comes up was needed for.

@@ -85,7 +85,15 @@ impl Task {
             self.phase = Phase::Dumping { nonce, until, text: Zeroizing::default(), purpose };
         } else {
             let (cwd, commands) = (shell.cwd.clone(), shell.since_point);
-            self.renewing = Some(Renewing { slot, nonce, until, before, cwd, commands });
+            self.renewing = Some(Renewing {
+                slot,
+                nonce,
+                until,
+                before,
+                cwd,
+                commands,
+                _busy: self.engine.count_running(),
+            });
         }
     }
 

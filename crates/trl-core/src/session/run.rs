@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use trl_proto::exec::{Omitted, Outcome, Range, ShellState};
 use trl_proto::{Error, ErrorCode};
@@ -50,6 +50,8 @@ pub struct Run {
     pub older: Vec<Proc>,
     /// Output may be waiting that was not read yet.
     pub unread: bool,
+    /// A flood beside other commands is not read until then.
+    pub rests: Option<Instant>,
     /// Output waits for a slow follower until then.
     pub paused: Option<Instant>,
     /// What its streams held when it ended; background processes may write on.
@@ -104,6 +106,7 @@ impl Run {
             died: None,
             older: body.background.clone(),
             unread: false,
+            rests: None,
             paused: None,
             totals: None,
             order,
@@ -116,6 +119,15 @@ impl Run {
         let more_out = self.pump_stream(&mut body.out, Source::Stdout);
         let more_err = self.pump_stream(&mut body.err, Source::Stderr);
         self.unread = more_out || more_err;
+    }
+
+    /// Reading a flood without a break keeps one processor busy here and another one there, and the scheduler may let a
+    /// shell that has next to nothing to do wait for some milliseconds. A full pipe stops the flood itself.
+    pub fn rest(&mut self) {
+        const REST: Duration = Duration::from_millis(1);
+        if self.unread {
+            self.rests = Some(Instant::now() + REST);
+        }
     }
 
     /// True when there may be more.

@@ -137,7 +137,7 @@ impl Task {
             let wake = self.next_moment();
             let paused = self.paused_logs();
             let unread = self.base_unread()
-                || matches!(&self.phase, Phase::Running(run) if run.unread && run.paused.is_none());
+                || matches!(&self.phase, Phase::Running(run) if run.unread && run.paused.is_none() && run.rests.is_none());
             let watch = self.body.as_ref().map(|b| &b.watch);
             let control = self.body.as_ref().and_then(|b| b.shell.as_ref()).map(|s| &s.control);
             let event = tokio::select! {
@@ -213,8 +213,13 @@ impl Task {
     }
 
     pub(super) fn pump(&mut self) {
-        if let (Phase::Running(run), Some(body)) = (&mut self.phase, &mut self.body) {
+        if let (Phase::Running(run), Some(body)) = (&mut self.phase, &mut self.body)
+            && run.rests.is_none()
+        {
             run.pump(body);
+            if self.engine.is_shared() {
+                run.rest();
+            }
         }
     }
 
@@ -337,7 +342,8 @@ impl Task {
                 if run.stop.is_none() && run.deadline.is_some_and(|d| now >= d) {
                     run.stop = Some(Stop::new(Why::Timeout, Signal::TERM, self.engine.settings.grace));
                 }
-                if run.paused.is_some_and(|until| now >= until) {
+                let rested = run.rests.take_if(|until| now >= *until).is_some();
+                if rested || run.paused.is_some_and(|until| now >= until) {
                     self.pump();
                 }
                 self.look();
@@ -400,7 +406,7 @@ impl Task {
             Phase::Running(run) => {
                 let stop =
                     run.stop.as_ref().map(|s| s.look_at.max(Instant::now() + Duration::from_micros(500)));
-                [stop.or(run.deadline), run.paused].into_iter().flatten().min()
+                [stop.or(run.deadline), run.paused, run.rests].into_iter().flatten().min()
             }
             Phase::Starting { until, .. }
             | Phase::Restoring { until, .. }
