@@ -18,5 +18,6 @@ pub mod poller;
 pub mod reap;
 pub mod signal;
 mod spawn;
+mod title;
 pub mod tree;
 pub mod zygote;

@@ -18,7 +18,7 @@ pub(crate) enum ClientError {
     Connect { socket: PathBuf, source: io::Error },
     #[error("the daemon did not start: {0}")]
     DidNotStart(String),
-    #[error("no daemon is at {}, and this is inside a session, which knows no other place", socket.display())]
+    #[error("no daemon is at {}, and inside a session no variable says where it is", socket.display())]
     InsideSession { socket: PathBuf },
     #[error(transparent)]
     SocketPath(#[from] PathTooLong),
