@@ -6,7 +6,7 @@ mod reach;
 mod run;
 mod session;
 
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use trl_testkit::{Builder, Daemon};
 
@@ -39,7 +39,10 @@ fn trl(daemon: &Daemon, args: &[&str]) -> Said {
 }
 
 fn said(command: &mut Command) -> Said {
-    let output = command.output().expect("the binary runs");
+    heard(command.output().expect("the binary runs"))
+}
+
+fn heard(output: Output) -> Said {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
     let code = output.status.code().expect("it exits");
     Said { code, out: text(output.stdout), err: text(output.stderr) }

@@ -4,21 +4,20 @@ use rustix::process::Signal;
 use trl_testkit::process::signal;
 use trl_testkit::{Shell, json};
 
-use crate::{command, daemon, ok, said, trl};
+use crate::{command, daemon, heard, ok, said, trl};
 
 #[test]
 fn a_daemon_that_does_not_answer_is_not_waited_for() {
     let daemon = daemon();
     signal(daemon.pid(), Signal::STOP);
-    let mut calls = [vec!["ping"], vec!["session", "ls"], vec!["run", "true"], vec!["call", "system.stats"]]
-        .map(|args| command(&daemon, &args).spawn().expect("the binary runs"));
-    let heard: Vec<_> = calls.iter_mut().map(|child| child.wait().expect("our child")).collect();
+    let calls = [vec!["ping"], vec!["session", "ls"], vec!["run", "true"], vec!["call", "system.stats"]];
+    let calls = calls.map(|args| command(&daemon, &args).spawn().expect("the binary runs"));
+    let heard = calls.map(|child| heard(child.wait_with_output().expect("our child")));
     signal(daemon.pid(), Signal::CONT);
-    assert!(heard.iter().all(|status| matches!(status.code(), Some(1 | 125))), "{heard:?}");
-    for call in calls {
-        let output = call.wait_with_output().expect("its words");
-        let err = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(err.contains("has not answered") && err.contains(&daemon.pid().to_string()), "{err}");
+    for said in heard {
+        assert!(matches!(said.code, 1 | 125), "{said:?}");
+        assert!(said.err.contains("has not answered"), "{said:?}");
+        assert!(said.err.contains(&daemon.pid().to_string()), "{said:?}");
     }
     ok(&daemon, &["ping"]);
 }
