@@ -8,12 +8,13 @@
 
 use std::borrow::Cow;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
 use crate::exec::{OutputPush, Stream};
-use crate::nearest::explain_unknown_field;
+use crate::explain::explain;
 use crate::text;
 
 /// How a client speaks.
@@ -36,22 +37,18 @@ pub struct Request {
 }
 
 impl Request {
-    /// The parameters as `T`; a missing object is an empty one, and a mistyped field is named with its neighbour.
+    /// The parameters as `T`; a missing object is an empty one, and what is wrong is named by its place.
     pub fn params<'a, T: Deserialize<'a>>(&'a self) -> Result<T> {
         let text = match self.params.as_deref().map(RawValue::get) {
             None | Some("null") => "{}",
             Some(text) => text,
         };
-        serde_json::from_str(text).map_err(|e| {
-            let message = e.to_string();
-            Error::invalid(explain_unknown_field(&message).unwrap_or_else(|| without_position(&message)))
-        })
+        // An array would be taken for the fields in their order.
+        if !text.starts_with('{') {
+            return Err(Error::invalid("`params` must be an object"));
+        }
+        serde_json::from_str(text).map_err(|e| Error::invalid(explain(&e, text)))
     }
-}
-
-/// Positions count from the start of the params object, which is not what the caller sees: leave them out.
-fn without_position(message: &str) -> String {
-    message.rsplit_once(" at line ").map_or(message, |(head, _)| head).to_string()
 }
 
 /// A line that is no request.
@@ -62,12 +59,15 @@ pub struct Malformed {
     pub fault: Fault,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     NotJson,
-    NotARequest,
+    /// JSON, but not an object with the members of a request; says why.
+    NotARequest(String),
     EmptyBatch,
-    TooLong { limit: usize },
+    TooLong {
+        limit: usize,
+    },
 }
 
 /// What one line turned out to be.
@@ -78,15 +78,25 @@ pub enum Incoming {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RawRequest<'a> {
     #[serde(borrow, default)]
     jsonrpc: Option<Cow<'a, str>>,
     #[serde(default)]
     id: Option<Box<RawValue>>,
-    #[serde(borrow, default)]
-    method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    method: Cow<'a, str>,
     #[serde(default)]
     params: Option<Box<RawValue>>,
+}
+
+/// What can be told of an object that is no request, for its answer.
+#[derive(Default, Deserialize)]
+struct Sender {
+    #[serde(default)]
+    jsonrpc: Option<IgnoredAny>,
+    #[serde(default)]
+    id: Option<Box<RawValue>>,
 }
 
 /// Reads one line. `usual` is the dialect this connection spoke last, for lines that do not show theirs.
@@ -109,19 +119,42 @@ pub fn parse(line: &str, usual: Dialect) -> Incoming {
 }
 
 fn parse_one(text: &str, usual: Dialect) -> std::result::Result<Request, Malformed> {
-    let raw: RawRequest<'_> = serde_json::from_str(text).map_err(|e| Malformed {
-        dialect: usual,
-        id: None,
-        fault: if e.is_data() { Fault::NotARequest } else { Fault::NotJson },
-    })?;
+    let raw: RawRequest<'_> = match text.starts_with('{') {
+        true => serde_json::from_str(text).map_err(|e| not_a_request(&e, text, usual))?,
+        false => return Err(Malformed { dialect: usual, id: None, fault: no_object(text) }),
+    };
     let dialect = if raw.jsonrpc.is_some() { Dialect::JsonRpc } else { Dialect::Plain };
-    let id_ok = raw.id.as_deref().is_none_or(|id| !id.get().starts_with(['{', '[']));
-    let version_ok = raw.jsonrpc.as_deref().is_none_or(|v| v == "2.0");
-    match raw.method {
-        Some(method) if id_ok && version_ok => {
-            Ok(Request { dialect, id: raw.id, method: method.into_owned(), params: raw.params })
-        }
-        _ => Err(Malformed { dialect, id: raw.id.filter(|_| id_ok), fault: Fault::NotARequest }),
+    let refuse = |id, why: &str| Err(Malformed { dialect, id, fault: Fault::NotARequest(why.into()) });
+    if raw.id.as_deref().is_some_and(|id| !is_id(id)) {
+        return refuse(None, "`id` must be a string or a number");
+    }
+    if raw.jsonrpc.as_deref().is_some_and(|version| version != "2.0") {
+        return refuse(raw.id, "`jsonrpc` must be \"2.0\"");
+    }
+    Ok(Request { dialect, id: raw.id, method: raw.method.into_owned(), params: raw.params })
+}
+
+fn is_id(id: &RawValue) -> bool {
+    !id.get().starts_with(['{', '['])
+}
+
+fn no_object(text: &str) -> Fault {
+    match serde_json::from_str::<IgnoredAny>(text) {
+        Ok(_) => Fault::NotARequest("it must be an object".into()),
+        Err(_) => Fault::NotJson,
+    }
+}
+
+/// Reads it once more, for whom to answer and how.
+fn not_a_request(error: &serde_json::Error, text: &str, usual: Dialect) -> Malformed {
+    if !error.is_data() {
+        return Malformed { dialect: usual, id: None, fault: Fault::NotJson };
+    }
+    let sender: Sender = serde_json::from_str(text).unwrap_or_default();
+    Malformed {
+        dialect: if sender.jsonrpc.is_some() { Dialect::JsonRpc } else { Dialect::Plain },
+        id: sender.id.filter(|id| is_id(id)),
+        fault: Fault::NotARequest(explain(error, text)),
     }
 }
 
@@ -191,13 +224,9 @@ pub fn reply<T: Serialize>(dialect: Dialect, id: Option<&RawValue>, outcome: Res
 
 /// The answer to a line that is no request.
 pub fn reply_malformed(bad: &Malformed) -> Vec<u8> {
-    let (number, code, message) = match bad.fault {
+    let (number, code, message) = match &bad.fault {
         Fault::NotJson => (-32700, crate::ErrorCode::InvalidParams, "the line is not valid JSON".to_string()),
-        Fault::NotARequest => (
-            -32600,
-            crate::ErrorCode::InvalidParams,
-            "not a request: an object with a string `method`".to_string(),
-        ),
+        Fault::NotARequest(why) => (-32600, crate::ErrorCode::InvalidParams, format!("not a request: {why}")),
         Fault::EmptyBatch => {
             (-32600, crate::ErrorCode::InvalidParams, "an empty batch asks for nothing".to_string())
         }
@@ -315,17 +344,25 @@ mod tests {
 
     #[test]
     fn malformed_lines_are_classified_and_answered() {
-        for (line, fault) in [
-            ("nonsense", Fault::NotJson),
-            ("{\"id\":1", Fault::NotJson),
-            ("[]", Fault::EmptyBatch),
-            ("3", Fault::NotARequest),
-            ("{\"id\":1}", Fault::NotARequest),
-            (r#"{"jsonrpc":"1.0","id":1,"method":"x"}"#, Fault::NotARequest),
-            (r#"{"id":{},"method":"x"}"#, Fault::NotARequest),
+        let why = |text: &str| Fault::NotARequest(text.into());
+        for (line, id, fault) in [
+            ("nonsense", None, Fault::NotJson),
+            ("{\"id\":1", None, Fault::NotJson),
+            ("[]", None, Fault::EmptyBatch),
+            ("3", None, why("it must be an object")),
+            ("{\"id\":1}", Some("1"), why("missing field `method`")),
+            (r#"{"id":1,"method":7}"#, Some("1"), why("`method` must be a string, not 7")),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"x"}"#, Some("1"), why("`jsonrpc` must be \"2.0\"")),
+            (r#"{"id":{},"method":"x"}"#, None, why("`id` must be a string or a number")),
+            (r#"{"id":1,"method":"x","method":"y"}"#, Some("1"), why("duplicate field `method`")),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"x","parms":{}}"#,
+                Some("1"),
+                why("unknown field `parms`; did you mean `params`?"),
+            ),
         ] {
             let bad = one(line).unwrap_err();
-            assert_eq!(bad.fault, fault, "{line}");
+            assert_eq!((bad.id.as_deref().map(RawValue::get), &bad.fault), (id, &fault), "{line}");
             assert!(serde_json::from_slice::<serde_json::Value>(&reply_malformed(&bad)).is_ok());
         }
     }

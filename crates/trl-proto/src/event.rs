@@ -11,7 +11,7 @@ use crate::session::SessionState;
 pub struct SubscribeParams {
     /// Only these kinds; all when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kinds: Option<Vec<String>>,
+    pub kinds: Option<Vec<Kind>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
     /// Also what happened after this sequence number, as far as it is remembered.
@@ -63,16 +63,35 @@ pub enum Happening {
     Missed { from: u64, to: u64 },
 }
 
+/// The name of a [`Happening`] without its fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    #[serde(rename = "session.created")]
+    SessionCreated,
+    #[serde(rename = "session.state")]
+    SessionState,
+    #[serde(rename = "session.ended")]
+    SessionEnded,
+    #[serde(rename = "shell.replaced")]
+    ShellReplaced,
+    #[serde(rename = "exec.started")]
+    ExecStarted,
+    #[serde(rename = "exec.finished")]
+    ExecFinished,
+    #[serde(rename = "events.missed")]
+    Missed,
+}
+
 impl Happening {
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> Kind {
         match self {
-            Self::SessionCreated { .. } => "session.created",
-            Self::SessionState { .. } => "session.state",
-            Self::SessionEnded { .. } => "session.ended",
-            Self::ShellReplaced { .. } => "shell.replaced",
-            Self::ExecStarted { .. } => "exec.started",
-            Self::ExecFinished { .. } => "exec.finished",
-            Self::Missed { .. } => "events.missed",
+            Self::SessionCreated { .. } => Kind::SessionCreated,
+            Self::SessionState { .. } => Kind::SessionState,
+            Self::SessionEnded { .. } => Kind::SessionEnded,
+            Self::ShellReplaced { .. } => Kind::ShellReplaced,
+            Self::ExecStarted { .. } => Kind::ExecStarted,
+            Self::ExecFinished { .. } => Kind::ExecFinished,
+            Self::Missed { .. } => Kind::Missed,
         }
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::envelope::Dialect;
 use crate::id::{ExecutionId, SessionId, StreamId};
 use crate::text::{Encoding, Text};
+use crate::unique;
 
 /// What happens to a command when the connection that asked for it goes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -36,7 +37,7 @@ pub struct RunParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_stdin: Option<bool>,
     /// For this command only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "unique::optional", skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
     /// For this command only.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,6 +3,7 @@
 //! They are names, not secrets: who may use one is decided by the principal, never by knowing the id.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -20,6 +21,21 @@ fn well_formed(text: &str, prefix: &str) -> bool {
     text.strip_prefix(prefix).is_some_and(|tail| {
         (1..=32).contains(&tail.len()) && tail.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
     })
+}
+
+/// Parses within the visit, so that the reader still knows where the text stood.
+struct Read<T>(PhantomData<T>);
+
+impl<T: FromStr<Err = String>> de::Visitor<'_> for Read<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
 }
 
 macro_rules! id {
@@ -71,7 +87,7 @@ macro_rules! id {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                String::deserialize(d)?.parse().map_err(de::Error::custom)
+                d.deserialize_str(Read(PhantomData))
             }
         }
     };

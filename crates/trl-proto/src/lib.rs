@@ -6,12 +6,14 @@
 //! 1. [`envelope`] turns one line into requests and replies into lines, in both dialects.
 //! 2. [`method`] is the one table of methods: name, who may call it.
 //! 3. [`session`], [`exec`], [`system`] and [`event`] hold the parameters and results of each family.
-//! 4. [`text`] carries bytes inside JSON strings; [`error`] is every way a request can be refused.
+//! 4. [`explain`] says what is wrong with parameters, [`unique`] refuses a name given twice.
+//! 5. [`text`] carries bytes inside JSON strings; [`error`] is every way a request can be refused.
 
 pub mod envelope;
 pub mod error;
 pub mod event;
 pub mod exec;
+mod explain;
 pub mod id;
 pub mod method;
 pub mod nearest;
@@ -19,12 +21,17 @@ pub mod random;
 pub mod session;
 pub mod system;
 pub mod text;
+mod unique;
 
 pub use envelope::Dialect;
 pub use error::{Error, ErrorCode, Result};
+pub use explain::by_name;
 pub use id::{ExecutionId, SessionId, StreamId};
 pub use method::{Method, Role};
 pub use text::{Encoding, Text};
+
+/// The longest timeout or grace a request may ask for: 366 days.
+pub const LONGEST: std::time::Duration = std::time::Duration::from_secs(366 * 24 * 3600);
 
 /// Version of the protocol, reported by `system.ping`; raised when a shape changes incompatibly.
 pub const PROTOCOL: u32 = 1;

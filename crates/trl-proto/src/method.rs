@@ -88,6 +88,22 @@ impl Method {
         Self::ALL.iter().copied().find(|m| m.name() == name)
     }
 
+    /// Is the reply owed at once, or may it wait for processes?
+    pub fn answers_at_once(self) -> bool {
+        use Method::*;
+        !matches!(
+            self,
+            SessionCreate
+                | SessionClose
+                | SessionDestroy
+                | SessionReset
+                | ExecRun
+                | ExecStream
+                | ExecCancel
+                | ExecInput
+        )
+    }
+
     /// May `role` call this at all?
     pub fn allows(self, role: Role) -> bool {
         match self.access() {

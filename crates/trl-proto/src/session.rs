@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::envelope::Dialect;
 use crate::id::{ExecutionId, SessionId};
+use crate::unique;
 
 /// Where a session stands. Drawn in `docs/architecture.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -67,10 +68,10 @@ pub struct CreateParams {
     /// A direct command in place of a shell: the session lives as long as it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argv: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "unique::optional", skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
     /// Like `env`, for values that must never be shown or kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "unique::optional", skip_serializing_if = "Option::is_none")]
     pub secret_env: Option<BTreeMap<String, String>>,
     /// Names to take from the daemon's own environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,7 +86,7 @@ pub struct CreateParams {
     /// Only `host` so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "unique::optional", skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_exit: Option<OnExit>,
@@ -163,7 +164,7 @@ pub struct SessionParams {
 pub struct GetParams {
     pub session_id: SessionId,
     /// Secrets are never kept, so a closed session that had some needs them again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "unique::optional", skip_serializing_if = "Option::is_none")]
     pub secret_env: Option<BTreeMap<String, String>>,
 }
 

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use crate::link::{MAX_FRAME, Notice, Spawn};
 use crate::reap::{self, Zombie};
+use crate::title::Title;
 use crate::{harden, tree};
 
 /// Shown by `ps`; clients use it to see that they are inside a session.
@@ -33,6 +34,7 @@ struct Keeper {
     /// Its end was already told.
     reserved_told: bool,
     session_dir: Option<PathBuf>,
+    title: Option<Title>,
     /// Bytes of a frame not yet complete.
     inbox: Vec<u8>,
 }
@@ -49,8 +51,10 @@ pub(crate) fn run(end: OwnedFd) {
         reserved: None,
         reserved_told: false,
         session_dir: None,
+        title: Title::find(),
         inbox: Vec::new(),
     };
+    keeper.show("");
     keeper.tell(Notice::Hello { keeper: me });
     keeper.serve();
     keeper.end_everything();
@@ -94,8 +98,17 @@ impl Keeper {
         true
     }
 
+    /// In `ps -f`: whose keeper this is.
+    fn show(&self, session: &str) {
+        if let Some(title) = &self.title {
+            title.show(format!("{} {session}", PROCESS_NAME.to_string_lossy()).trim_end().as_bytes());
+        }
+    }
+
     fn start(&mut self, request: Spawn) {
-        self.session_dir = Some(PathBuf::from(OsStr::from_bytes(&request.session_dir)));
+        let dir = PathBuf::from(OsStr::from_bytes(&request.session_dir));
+        self.show(&dir.file_name().unwrap_or_default().to_string_lossy());
+        self.session_dir = Some(dir);
         if let Some(old) = self.reserved.take() {
             reap::child(old, Zombie::Collect);
         }

@@ -20,5 +20,6 @@ pub mod sched;
 pub mod signal;
 pub mod socket;
 mod spawn;
+mod title;
 pub mod tree;
 pub mod zygote;

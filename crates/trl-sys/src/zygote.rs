@@ -24,8 +24,8 @@ use crate::keeper::{self, Work};
 use crate::link::{Notice, Stage};
 use crate::{harden, reap, tree};
 
-/// The hidden argument that makes this program a zygote.
-pub const ARGUMENT: &str = "__zygote";
+/// The hidden argument that makes this program a zygote. Long enough that a keeper can show its session in its place.
+pub const ARGUMENT: &str = "__trl_zygote";
 
 /// The daemon's side of a running zygote.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Where things are when nobody says otherwise, and whether a directory can be trusted with a socket.
 //!
 //! 1. [`Places::of_user`] derives every default path from the XDG variables, the home and the user id.
-//! 2. [`check_private_dir`] is the rule both daemon and client hold the socket's directory to.
+//! 2. [`check_socket`] and [`check_private_dir`] are what both daemon and client hold the socket to.
 //!
 //! It makes no directories: whoever needs one makes it.
 
@@ -47,6 +47,21 @@ fn absolute(env: &Env<'_>, name: &str) -> Option<PathBuf> {
 /// The user this process acts as.
 pub(crate) fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
+}
+
+/// The kernel's bound on the path of a Unix socket (`sun_path` without its final NUL).
+const LONGEST_SOCKET: usize = 107;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the socket path {} has {} bytes; a Unix socket may have {LONGEST_SOCKET}", .0.display(), .0.as_os_str().len())]
+pub(crate) struct PathTooLong(PathBuf);
+
+/// Can there be a socket at this path at all? Asked before anything is made for it.
+pub(crate) fn check_socket(path: &Path) -> Result<(), PathTooLong> {
+    match path.as_os_str().len() <= LONGEST_SOCKET {
+        true => Ok(()),
+        false => Err(PathTooLong(path.into())),
+    }
 }
 
 /// Why a directory is no place for a socket.

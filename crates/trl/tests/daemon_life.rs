@@ -127,6 +127,18 @@ fn interrupted_at_a_terminal_it_ends_as_well() {
     daemon.assert_nothing_left();
 }
 
+#[test]
+fn the_process_table_says_whose_keeper_is_whose() {
+    let daemon = builder().start();
+    let mut sessions = [daemon.session(Shell::Dash), daemon.session(Shell::Bash)];
+    for session in &mut sessions {
+        let keeper = session.run("echo $PPID").out().trim().parse::<i32>().expect("a pid");
+        let shown: Vec<String> =
+            below(daemon.pid()).into_iter().filter(|p| p.pid == keeper).map(|p| p.cmdline).collect();
+        assert_eq!(shown, [format!("trl-keeper {}", session.id)]);
+    }
+}
+
 /// The one process the shell depends on, killed by the command itself.
 #[test]
 fn a_session_survives_the_loss_of_its_keeper() {

@@ -198,21 +198,30 @@ pub fn checked_dir(dir: &str) -> Result<String, Error> {
     }
 }
 
+/// Names are for people, who also give them where an id could stand.
 fn checked_name(name: Option<String>) -> Result<Option<String>, Error> {
-    match name {
-        Some(name) if name.len() > MAX_NAME => {
-            Err(Error::invalid(format!("`name` is longer than {MAX_NAME} bytes")))
+    let fault = match name.as_deref() {
+        None => None,
+        Some(name) if name.trim().is_empty() => Some("is blank".to_string()),
+        Some(name) if name.len() > MAX_NAME => Some(format!("is longer than {MAX_NAME} bytes")),
+        Some(name) if name.contains(char::is_control) => Some("contains a control character".into()),
+        Some(name) if name.starts_with("s-") || name.starts_with("e-") => {
+            Some(format!("is {name:?}, which looks like an id"))
         }
-        name => Ok(name),
+        Some(_) => None,
+    };
+    match fault {
+        Some(fault) => Err(Error::invalid(format!("`name` {fault}"))),
+        None => Ok(name),
     }
 }
 
 /// A number of seconds from a request; zero means none, years are refused.
 pub fn seconds(value: Option<f64>, field: &str) -> Result<Option<Duration>, Error> {
-    const LONGEST: f64 = 366.0 * 86400.0;
+    let longest = trl_proto::LONGEST.as_secs_f64();
     match value {
         None => Ok(None),
-        Some(s) if (0.0..=LONGEST).contains(&s) => Ok(Some(Duration::from_secs_f64(s))),
-        Some(s) => Err(Error::invalid(format!("`{field}` is {s}; it must be between 0 and {LONGEST}"))),
+        Some(s) if (0.0..=longest).contains(&s) => Ok(Some(Duration::from_secs_f64(s))),
+        Some(s) => Err(Error::invalid(format!("`{field}` is {s}; it must be between 0 and {longest}"))),
     }
 }

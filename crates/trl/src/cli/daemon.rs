@@ -63,6 +63,7 @@ pub(super) async fn stop(config: &Config, args: &StopArgs) -> Result<u8, Failure
         return Err(Failure::Usage(format!("the daemon is still stopping after {waited} s; try --force")));
     }
     match (args.output.format(), reply.get("sessions").and_then(Value::as_u64)) {
+        (Format::People, Some(1)) => print::line("stopped; 1 session ended")?,
         (Format::People, Some(sessions)) => print::line(&format!("stopped; {sessions} sessions ended"))?,
         (Format::People, None) => print::line("stopped")?,
         (Format::Json, _) => print::json(&reply)?,

@@ -1,8 +1,8 @@
 //! `trl events`: one line for each thing that happens, until ^C or the end of the daemon.
 
 use serde_json::Value;
-use trl_proto::Method;
-use trl_proto::event::{SubscribeParams, Subscribed};
+use trl_proto::event::{Kind, SubscribeParams, Subscribed};
+use trl_proto::{Method, by_name};
 
 use super::failure::Failure;
 use super::print::{self, Format, Output};
@@ -13,8 +13,8 @@ use crate::config::Config;
 #[derive(Debug, clap::Args)]
 pub(super) struct EventsArgs {
     /// Only this kind, such as exec.finished; may be given several times
-    #[arg(long = "kind")]
-    kinds: Vec<String>,
+    #[arg(long = "kind", value_name = "KIND", value_parser = by_name::<Kind>)]
+    kinds: Vec<Kind>,
     /// Only of this session (its id or name)
     #[arg(short, long)]
     session: Option<String>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use trl_proto::exec::{
     CancelParams, ExecListParams, ExecutionInfo, ExecutionList, ExecutionParams, ExecutionStatus,
-    OutputParams, OutputSlice, ResultBody, ResultReply, Stream,
+    OutputParams, OutputSlice, ResultBody, ResultReply, SignalParams, Stream,
 };
 use trl_proto::{Encoding, ExecutionId, Method, text};
 
@@ -23,6 +23,10 @@ pub(super) enum ExecCommand {
     Ls(LsArgs),
     /// End a running or queued command, and wait until it is over
     Cancel(CancelArgs),
+    /// Write to the stdin of a command that was started with it left open
+    Input(InputArgs),
+    /// Send a signal to everything a running command started
+    Signal(SignalArgs),
     /// Print the output of an execution so far, exact to the byte
     Output(OutputArgs),
     /// Replay a finished execution: its output to both streams, its code as ours
@@ -48,6 +52,27 @@ pub(super) struct CancelArgs {
     /// How long until KILL, such as 500ms [default: the daemon's exec.grace_s]
     #[arg(long, value_name = "DURATION", value_parser = units::duration)]
     grace: Option<Duration>,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct InputArgs {
+    /// Its id
+    execution: ExecutionId,
+    /// What to write, as it is [default: our stdin, to its end]
+    text: Option<String>,
+    /// End its input after that
+    #[arg(long)]
+    close: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SignalArgs {
+    /// Its id
+    execution: ExecutionId,
+    /// Which one: INT, SIGINT or 2
+    signal: String,
     #[command(flatten)]
     output: Output,
 }
@@ -99,6 +124,8 @@ pub(super) async fn run(config: &Config, command: ExecCommand) -> Result<u8, Fai
     match command {
         ExecCommand::Ls(args) => list(&client, args).await,
         ExecCommand::Cancel(args) => cancel(&client, args).await,
+        ExecCommand::Input(args) => input(&client, args).await,
+        ExecCommand::Signal(args) => signal(&client, args).await,
         ExecCommand::Output(args) => output(&client, args).await,
         ExecCommand::Result(args) => result(&client, args).await,
     }
@@ -148,6 +175,26 @@ async fn cancel(client: &Client, args: CancelArgs) -> Result<u8, Failure> {
     let grace_s = args.grace.map(|grace| grace.as_secs_f64());
     let params = CancelParams { session_id, execution_id, signal: args.signal, grace_s };
     let reply: Value = client.call(Method::ExecCancel, &params).await?;
+    if args.output.format() == Format::Json {
+        print::json(&reply)?;
+    }
+    Ok(0)
+}
+
+async fn input(client: &Client, args: InputArgs) -> Result<u8, Failure> {
+    match &args.text {
+        Some(text) => forward::send(client, &args.execution, text.as_bytes()).await?,
+        None => forward::send_stdin(client, &args.execution).await?,
+    }
+    if args.close {
+        forward::close(client, args.execution).await?;
+    }
+    Ok(0)
+}
+
+async fn signal(client: &Client, args: SignalArgs) -> Result<u8, Failure> {
+    let params = SignalParams { execution_id: args.execution, signal: args.signal };
+    let reply: Value = client.call(Method::ExecSignal, &params).await?;
     if args.output.format() == Format::Json {
         print::json(&reply)?;
     }

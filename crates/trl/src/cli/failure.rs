@@ -29,7 +29,7 @@ impl Failure {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Client(error) => error.hint(),
-            Self::Serve(error) => error.hint().map(String::from),
+            Self::Serve(error) => error.hint(),
             Self::Config(_) | Self::Usage(_) | Self::Io(_) => None,
         }
     }

@@ -99,19 +99,28 @@ pub(super) fn write(stream: Stream, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Copies our stdin to the command until either ends.
+/// Copies our stdin to the command until either ends. The command may end first: then nobody wants the rest.
 pub(super) async fn input(client: Client, execution: ExecutionId) {
+    if send_stdin(&client, &execution).await.is_ok() {
+        let _late = close(&client, execution).await;
+    }
+}
+
+/// Sends our stdin to its end.
+pub(super) async fn send_stdin(client: &Client, execution: &ExecutionId) -> Result<(), ClientError> {
     let (chunk, mut chunks) = mpsc::channel(AHEAD);
     // A thread of its own: a read of stdin cannot be given up, and must not hold up our end.
     std::thread::spawn(move || read_stdin(&chunk));
     while let Some(bytes) = chunks.recv().await {
-        if send(&client, &execution, &bytes).await.is_err() {
-            return;
-        }
+        send(client, execution, &bytes).await?;
     }
-    let close = InputParams { execution_id: execution, data: None, encoding: None, close: Some(true) };
-    // The command may have ended before its input did.
-    let _late: Result<InputTaken, ClientError> = client.call(Method::ExecInput, &close).await;
+    Ok(())
+}
+
+/// The command's input ends here.
+pub(super) async fn close(client: &Client, execution: ExecutionId) -> Result<(), ClientError> {
+    let params = InputParams { execution_id: execution, data: None, encoding: None, close: Some(true) };
+    client.call::<InputTaken>(Method::ExecInput, &params).await.map(|_| ())
 }
 
 fn read_stdin(chunk: &mpsc::Sender<Vec<u8>>) {
@@ -131,7 +140,11 @@ fn read_stdin(chunk: &mpsc::Sender<Vec<u8>>) {
 }
 
 /// Sends all of `bytes`, in as many requests as the daemon needs to take them. An error means that nobody reads.
-async fn send(client: &Client, execution: &ExecutionId, mut bytes: &[u8]) -> Result<(), ClientError> {
+pub(super) async fn send(
+    client: &Client,
+    execution: &ExecutionId,
+    mut bytes: &[u8],
+) -> Result<(), ClientError> {
     while !bytes.is_empty() {
         let text = Text::exact(bytes);
         let params = InputParams {

@@ -53,11 +53,12 @@ enum Command {
     /// Run a private engine on stdin and stdout; it ends when stdin does
     Stdio(StdioArgs),
     /// Run a command and stream its output; exits with the command's code
+    #[command(after_long_help = run::KEYS_AND_CODES)]
     Run(run::RunArgs),
-    /// Create, list, inspect and end sessions
+    /// Create, list, inspect, open and end sessions
     #[command(subcommand)]
     Session(session::SessionCommand),
-    /// List, cancel and read executions
+    /// List, read, feed, signal and cancel executions
     #[command(subcommand)]
     Exec(exec::ExecCommand),
     /// Say whether the daemon is alive, and which version it is

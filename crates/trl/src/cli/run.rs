@@ -2,8 +2,9 @@
 //!
 //! 1. The arguments become shell text, the options become [`RunParams`].
 //! 2. `exec.stream` starts it; [`forward`] copies its output to our streams and our stdin to it.
-//! 3. Meanwhile ^C is a request, not a death: the first cancels, the second kills, the third gives up waiting.
-//! 4. We exit with the command's code; 124 when it timed out, 130 when it was interrupted, 125 when TRL itself failed.
+//! 3. Meanwhile ^C is a request, not a death: the first interrupts, the second cancels, the third leaves.
+//! 4. We exit with the command's code; 124 when it timed out, 130 when we cancelled it, 125 when TRL itself failed.
+//!    What the code does not tell (a timeout, a shell that was lost) is a line on stderr.
 //!
 //! The command ends with us whatever ends us: the daemon cancels it when the connection goes away.
 
@@ -15,8 +16,10 @@ use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until};
-use trl_proto::exec::{CancelParams, Cancelled, OnDisconnect, Outcome, RunParams, StreamStarted};
+use trl_proto::exec::{
+    CancelParams, Cancelled, OnDisconnect, Outcome, RunParams, ShellState, SignalParams, Signalled,
+    StreamStarted,
+};
 use trl_proto::{ExecutionId, Method};
 
 use super::failure::{Failure, READER_GONE};
@@ -27,8 +30,11 @@ use crate::config::{Config, units};
 const TIMED_OUT: u8 = 124;
 /// 128 + SIGINT.
 const INTERRUPTED: u8 = 130;
-/// After KILL everything is over at once, unless our own output is stuck.
-const AFTER_KILL: Duration = Duration::from_secs(2);
+/// For the long help.
+pub(super) const KEYS_AND_CODES: &str = "\
+^C interrupts the command (INT to all it started), a second one cancels it (TERM, then KILL), a third one leaves.
+
+Exits with the command's code; 124 when it timed out, 130 when it was cancelled by ^C, 125 when TRL itself failed.";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RunArgs {
@@ -47,6 +53,9 @@ pub(super) struct RunArgs {
     /// Wait for a busy session instead of failing
     #[arg(long)]
     queue: bool,
+    /// Write nothing to stderr but what the command does; failures of TRL itself are still told
+    #[arg(short, long)]
+    quiet: bool,
     #[command(flatten)]
     stdin: forward::StdinArgs,
     #[command(flatten)]
@@ -87,6 +96,7 @@ pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
 
 pub(super) async fn run(config: &Config, args: RunArgs) -> Result<u8, Failure> {
     let stdin = args.stdin.choose();
+    let telling = Telling::of(&args);
     let command = quote::shell_text(&args.command).map_err(Failure::Usage)?;
     let (client, pushes) = client::connect(config, args.autostart.start(), Auth::IfPerson).await?;
     let params = params(&client, args, command, &stdin).await?;
@@ -96,7 +106,8 @@ pub(super) async fn run(config: &Config, args: RunArgs) -> Result<u8, Failure> {
     if let forward::Stdin::Forwarded = stdin {
         tokio::spawn(forward::input(client.clone(), execution.clone()));
     }
-    watch(&client, &execution, output).await
+    let (ended, next) = watch(&client, &execution, output).await?;
+    finish(ended, next, &telling)
 }
 
 async fn params(
@@ -128,89 +139,146 @@ async fn params(
     })
 }
 
-/// How often ^C was pressed.
+/// What the next ^C does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pressed {
-    Never,
-    Once,
-    /// Twice; by when to stop waiting.
-    Twice(Instant),
+enum Next {
+    Interrupt,
+    Cancel,
+    Leave,
 }
+
+/// How the command ended; None when a person did not wait for that.
+type Ended = Option<Result<Outcome, forward::Broken>>;
 
 /// Waits for the end of the command, and passes ^C on to it.
 async fn watch(
     client: &Client,
     execution: &ExecutionId,
     mut output: JoinHandle<Result<Outcome, forward::Broken>>,
-) -> Result<u8, Failure> {
+) -> Result<(Ended, Next), Failure> {
     let mut interrupts = signal(SignalKind::interrupt())?;
-    let mut pressed = Pressed::Never;
+    let mut next = Next::Interrupt;
     loop {
-        let patience = async {
-            match pressed {
-                Pressed::Twice(until) => sleep_until(until).await,
-                Pressed::Never | Pressed::Once => std::future::pending().await,
-            }
-        };
         tokio::select! {
-            ended = &mut output => return finish(ended.map_err(io::Error::from)?, pressed),
-            () = patience => return Ok(INTERRUPTED),
-            _ = interrupts.recv() => pressed = match pressed {
-                Pressed::Never => {
+            ended = &mut output => return Ok((Some(ended.map_err(io::Error::from)?), next)),
+            _ = interrupts.recv() => next = match next {
+                Next::Interrupt => {
+                    tokio::spawn(interrupt(client.clone(), execution.clone()));
+                    Next::Cancel
+                }
+                Next::Cancel => {
                     say_cancelling();
-                    tokio::spawn(cancel(client.clone(), execution.clone(), None));
-                    Pressed::Once
+                    tokio::spawn(cancel(client.clone(), execution.clone()));
+                    Next::Leave
                 }
-                Pressed::Once => {
-                    tokio::spawn(cancel(client.clone(), execution.clone(), Some("KILL")));
-                    Pressed::Twice(Instant::now() + AFTER_KILL)
-                }
-                Pressed::Twice(_) => return Ok(INTERRUPTED),
+                // The daemon goes on with the cancel.
+                Next::Leave => return Ok((None, next)),
             }
         }
     }
 }
 
-/// A person who sees nothing happen during the grace presses ^C again without meaning to kill.
+/// What a terminal does. A command that still waits for its turn has nothing to interrupt: that one is cancelled.
+async fn interrupt(client: Client, execution: ExecutionId) {
+    let params = SignalParams { execution_id: execution.clone(), signal: "INT".into() };
+    if client.call::<Signalled>(Method::ExecSignal, &params).await.is_err() {
+        cancel(client, execution).await;
+    }
+}
+
+/// A person who sees nothing happen during the grace presses ^C again without meaning to leave.
 fn say_cancelling() {
-    let mut stderr = io::stderr();
-    if stderr.is_terminal() {
-        let _unseen = writeln!(stderr, "trl: cancelling; ^C again kills");
+    if io::stderr().is_terminal() {
+        say("cancelling; ^C again leaves");
     }
 }
 
 /// Asks the daemon to end the command; that it has ended is heard from the stream.
-async fn cancel(client: Client, execution: ExecutionId, signal: Option<&str>) {
-    let params = CancelParams {
-        execution_id: Some(execution),
-        signal: signal.map(String::from),
-        grace_s: signal.map(|_| 0.0),
-        ..CancelParams::default()
-    };
+async fn cancel(client: Client, execution: ExecutionId) {
+    let params = CancelParams { execution_id: Some(execution), ..CancelParams::default() };
     // It may have ended by itself, which is what was wanted.
     let _over: Result<Cancelled, ClientError> = client.call(Method::ExecCancel, &params).await;
 }
 
-fn finish(ended: Result<Outcome, forward::Broken>, pressed: Pressed) -> Result<u8, Failure> {
+fn finish(ended: Ended, next: Next, telling: &Telling) -> Result<u8, Failure> {
     let outcome = match ended {
-        Ok(outcome) => outcome,
-        Err(_) if pressed != Pressed::Never => return Ok(INTERRUPTED),
-        Err(forward::Broken::Reader) => return Ok(READER_GONE),
-        Err(forward::Broken::Failed(failure)) => return Err(failure),
+        Some(Ok(outcome)) => outcome,
+        None => return Ok(INTERRUPTED),
+        Some(Err(_)) if next != Next::Interrupt => return Ok(INTERRUPTED),
+        Some(Err(forward::Broken::Reader)) => return Ok(READER_GONE),
+        Some(Err(forward::Broken::Failed(failure))) => return Err(failure),
     };
-    if pressed != Pressed::Never {
-        return Ok(INTERRUPTED);
+    telling.notes(&outcome, next).iter().for_each(|note| say(note));
+    Ok(match outcome {
+        _ if next == Next::Leave => INTERRUPTED,
+        _ if outcome.timed_out => TIMED_OUT,
+        // Codes are 0 to 255 already; anything else means failure.
+        _ => u8::try_from(outcome.exit_code).unwrap_or(1),
+    })
+}
+
+/// A closed stderr must not panic.
+fn say(note: &str) {
+    let _unseen = writeln!(io::stderr(), "trl: {note}");
+}
+
+/// What a person wants to hear about the end of the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Telling {
+    Nothing,
+    /// In a session of its own: nobody cares what became of the shell.
+    End {
+        limit: Option<Duration>,
+    },
+    EndAndShell {
+        limit: Option<Duration>,
+    },
+}
+
+impl Telling {
+    fn of(args: &RunArgs) -> Self {
+        match (args.quiet, &args.session) {
+            (true, _) => Self::Nothing,
+            (false, None) => Self::End { limit: args.timeout },
+            (false, Some(_)) => Self::EndAndShell { limit: args.timeout },
+        }
     }
-    if outcome.timed_out {
-        let seconds = Duration::from_millis(outcome.duration_ms).as_secs_f64();
-        let _unseen = writeln!(io::stderr(), "trl: timed out after {seconds:.1} s");
-        return Ok(TIMED_OUT);
+
+    fn notes(self, outcome: &Outcome, next: Next) -> Vec<String> {
+        match self {
+            Self::Nothing => Vec::new(),
+            Self::End { limit } => end_note(outcome, limit, next).into_iter().collect(),
+            Self::EndAndShell { limit } => {
+                end_note(outcome, limit, next).into_iter().chain(shell_note(outcome)).collect()
+            }
+        }
     }
-    if outcome.cancelled {
-        let _unseen = writeln!(io::stderr(), "trl: cancelled by someone else");
+}
+
+fn end_note(outcome: &Outcome, limit: Option<Duration>, next: Next) -> Option<String> {
+    let took = Duration::from_millis(outcome.duration_ms).as_secs_f64();
+    match limit.map(|limit| limit.as_secs_f64()) {
+        Some(limit) if outcome.timed_out => Some(format!("timed out after {took:.1} s (limit {limit} s)")),
+        None if outcome.timed_out => {
+            Some(format!("timed out after {took:.1} s (the default limit; --timeout sets another)"))
+        }
+        _ if outcome.cancelled && next == Next::Interrupt => Some("cancelled by someone else".into()),
+        _ => None,
     }
-    // Codes are 0 to 255 already; anything else means failure.
-    Ok(u8::try_from(outcome.exit_code).unwrap_or(1))
+}
+
+fn shell_note(outcome: &Outcome) -> Option<String> {
+    match (outcome.shell_state, outcome.lost_commands) {
+        (ShellState::Kept, _) => None,
+        (ShellState::RolledBack, None | Some(0)) => {
+            Some("the shell ended; its state from before this command is back".into())
+        }
+        (ShellState::RolledBack, Some(lost)) => Some(format!(
+            "the shell ended; its state from before this command and the {lost} before it is back"
+        )),
+        (ShellState::Reset, _) => Some("the shell was lost; a fresh one took its place".into()),
+        (ShellState::Ended, _) => Some("the session ended with this command".into()),
+    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
 //! `trl session`: the resident half.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
 use trl_proto::session::{
-    CreateParams, DestroyParams, ListParams, SessionInfo, SessionList, SessionParams, SessionState,
+    CreateParams, DestroyParams, GetParams, ListParams, SessionInfo, SessionList, SessionParams, SessionState,
 };
-use trl_proto::{Method, SessionId};
+use trl_proto::{Method, SessionId, by_name};
 
 use super::failure::Failure;
 use super::print::{self, Format, Output};
@@ -21,12 +22,14 @@ use crate::config::{Config, units};
 pub(super) enum SessionCommand {
     /// Start a session in this directory and print its id
     New(NewArgs),
-    /// List the sessions
+    /// List the sessions: live ones first, and of those the latest used
     Ls(LsArgs),
     /// Show everything about a session
     Info(OneArgs),
     /// End a session's processes but keep its record, so that it can be opened again
     Close(OneArgs),
+    /// Open a closed session again, with a fresh shell where the last one was
+    Open(OpenArgs),
     /// End sessions for good
     Rm(RmArgs),
     /// Give a session a fresh shell under the same id
@@ -67,8 +70,11 @@ pub(super) struct NewArgs {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct LsArgs {
+    /// Terminated ones too, as long as they are remembered
+    #[arg(long)]
+    all: bool,
     /// Only sessions in this state: creating, ready, running, idle, closed or terminated
-    #[arg(long, value_parser = state)]
+    #[arg(long, value_parser = by_name::<SessionState>)]
     state: Option<SessionState>,
     /// Only sessions with this label: NAME or NAME=VALUE
     #[arg(long)]
@@ -86,6 +92,21 @@ pub(super) struct OneArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub(super) struct OpenArgs {
+    /// A secret variable it had, taken from our environment
+    #[arg(long, value_name = "NAME", value_parser = secret)]
+    secret_env: Vec<(String, String)>,
+    #[command(flatten)]
+    one: OneArgs,
+}
+
+/// By its name only: arguments can be seen by everybody, and errors by many.
+fn secret(name: &str) -> Result<(String, String), String> {
+    let value = std::env::var(name).map_err(|_| "no variable of that name is set, to UTF-8".to_string())?;
+    Ok((name.into(), value))
+}
+
+#[derive(Debug, clap::Args)]
 pub(super) struct RmArgs {
     /// Their ids or names
     #[arg(required = true)]
@@ -95,10 +116,6 @@ pub(super) struct RmArgs {
     force: bool,
     #[command(flatten)]
     output: Output,
-}
-
-fn state(text: &str) -> Result<SessionState, String> {
-    serde_json::from_value(Value::String(text.into())).map_err(|_| format!("`{text}` is no state"))
 }
 
 pub(super) async fn run(config: &Config, command: SessionCommand) -> Result<u8, Failure> {
@@ -112,6 +129,7 @@ pub(super) async fn run(config: &Config, command: SessionCommand) -> Result<u8, 
         SessionCommand::Ls(args) => list(&client, args).await?,
         SessionCommand::Info(args) => on_one(&client, Method::SessionInfo, &args).await?,
         SessionCommand::Close(args) => on_one(&client, Method::SessionClose, &args).await?,
+        SessionCommand::Open(args) => open(&client, args).await?,
         SessionCommand::Reset(args) => on_one(&client, Method::SessionReset, &args).await?,
         SessionCommand::Rm(args) => remove(&client, &args).await?,
     }
@@ -141,7 +159,11 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
 
 async fn list(client: &Client, args: LsArgs) -> Result<(), Failure> {
     let params = ListParams { state: args.state, label: args.label };
-    let reply: Value = client.call(Method::SessionList, &params).await?;
+    let mut reply: Value = client.call(Method::SessionList, &params).await?;
+    if let Some(Value::Array(sessions)) = reply.get_mut("sessions") {
+        sessions.retain(|s| args.all || args.state.is_some() || s["state"] != "terminated");
+        sessions.sort_by_cached_key(|s| (rank(s), Reverse(s["last_activity"].as_str().map(String::from))));
+    }
     if args.output.format() == Format::Json {
         return print::json(&reply);
     }
@@ -158,6 +180,15 @@ async fn list(client: &Client, args: LsArgs) -> Result<(), Failure> {
         ]);
     }
     print::text(&table.render())
+}
+
+/// The living before those that can live again.
+fn rank(session: &Value) -> u8 {
+    match session["state"].as_str() {
+        Some("terminated") => 2,
+        Some("closed") => 1,
+        _ => 0,
+    }
 }
 
 fn word(state: SessionState) -> String {
@@ -180,8 +211,21 @@ async fn on_one(client: &Client, method: Method, args: &OneArgs) -> Result<(), F
     let reply: Value = client.call(method, &params).await?;
     match (method, args.output.format()) {
         (Method::SessionInfo, format) => print::reply(&reply, format),
-        (_, Format::Json) => print::json(&reply),
-        (_, Format::People) => Ok(()),
+        (_, format) => done(&reply, format),
+    }
+}
+
+async fn open(client: &Client, args: OpenArgs) -> Result<(), Failure> {
+    let secret_env = (!args.secret_env.is_empty()).then(|| args.secret_env.into_iter().collect());
+    let params = GetParams { session_id: resolve(client, &args.one.session).await?, secret_env };
+    done(&client.call(Method::SessionGet, &params).await?, args.one.output.format())
+}
+
+/// People see that it worked by hearing nothing.
+fn done(reply: &Value, format: Format) -> Result<(), Failure> {
+    match format {
+        Format::Json => print::json(reply),
+        Format::People => Ok(()),
     }
 }
 
@@ -190,14 +234,12 @@ async fn remove(client: &Client, args: &RmArgs) -> Result<(), Failure> {
         let session_id = resolve(client, session).await?;
         let params = DestroyParams { session_id, force: args.force.then_some(true) };
         let reply: Value = client.call(Method::SessionDestroy, &params).await?;
-        if args.output.format() == Format::Json {
-            print::json(&reply)?;
-        }
+        done(&reply, args.output.format())?;
     }
     Ok(())
 }
 
-/// The session a person means: an id, or the name of exactly one that has not ended.
+/// The session a person means: an id, or the name of exactly one. Names never look like ids.
 pub(super) async fn resolve(client: &Client, text: &str) -> Result<SessionId, Failure> {
     if let Ok(id) = text.parse() {
         return Ok(id);
@@ -206,14 +248,20 @@ pub(super) async fn resolve(client: &Client, text: &str) -> Result<SessionId, Fa
     one_named(&list.sessions, text)
 }
 
+/// A live one goes before closed ones, which keep their names.
 fn one_named(sessions: &[SessionInfo], name: &str) -> Result<SessionId, Failure> {
-    let mut named = sessions
-        .iter()
-        .filter(|session| session.name.as_deref() == Some(name))
-        .filter(|session| session.state != SessionState::Terminated);
-    match (named.next(), named.next()) {
-        (Some(session), None) => Ok(session.session_id.clone()),
-        (Some(_), Some(_)) => Err(Failure::Usage(format!("several sessions are called `{name}`: use an id"))),
-        (None, _) => Err(Failure::Usage(format!("no session has the id or name `{name}`"))),
+    let is_closed = |s: &&SessionInfo| s.state == SessionState::Closed;
+    let named = sessions.iter().filter(|s| s.name.as_deref() == Some(name));
+    let named = named.filter(|s| s.state != SessionState::Terminated);
+    let (closed, live): (Vec<_>, Vec<_>) = named.partition(is_closed);
+    match if live.is_empty() { closed } else { live }.as_slice() {
+        [one] => Ok(one.session_id.clone()),
+        [] => Err(Failure::Usage(format!("no session has the id or name `{name}`"))),
+        several => {
+            let ids: Vec<String> =
+                several.iter().map(|s| format!("{} ({})", s.session_id, word(s.state))).collect();
+            let ids = ids.join(", ");
+            Err(Failure::Usage(format!("several sessions are called `{name}`: {ids}; use an id")))
+        }
     }
 }

@@ -1,20 +1,19 @@
 //! Starting a daemon for a command that found none.
 //!
-//! 1. Refused from inside a session: such a daemon would be killed with the command that started it.
-//! 2. This program is started again as `serve --detach`, in `/`, with a clean environment and nothing of the
+//! 1. This program is started again as `serve --detach`, in `/`, with a clean environment and nothing of the
 //!    caller's files but a pipe for what goes wrong early.
-//! 3. The socket is tried until it answers or [`PATIENCE`] is over. When two commands start a daemon at once, one of
+//! 2. The socket is tried until it answers or [`PATIENCE`] is over. When two commands start a daemon at once, one of
 //!    the two ends at the other's lock, and both commands connect to the one that stayed.
+//!
+//! Never from inside a session: such a daemon would be killed with the command that started it.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io::{self, Read};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep};
-use trl_sys::keeper::PROCESS_NAME;
 
 use super::error::ClientError;
 use super::reach;
@@ -22,15 +21,12 @@ use crate::config::{Config, TOKEN_VARIABLE};
 
 /// A daemon is ready within milliseconds; a machine that swaps may need longer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long the winner of a race may take after the loser has ended.
-const AFTER_EXIT: Duration = Duration::from_secs(1);
+/// How long the one that stays may take after the other has ended: to come up, or to see that its socket was removed.
+const AFTER_EXIT: Duration = Duration::from_secs(2);
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// Starts a daemon and connects to it.
 pub(super) async fn start(config: &Config) -> Result<UnixStream, ClientError> {
-    if inside_session() {
-        return Err(ClientError::InsideSession);
-    }
     let mut child = spawn(config).map_err(|e| ClientError::DidNotStart(e.to_string()))?;
     let mut deadline = Instant::now() + PATIENCE;
     let mut ended = None;
@@ -94,32 +90,6 @@ fn last_words(child: &mut Child) -> Option<String> {
     (!words.is_empty()).then_some(words)
 }
 
-/// Does this process belong to a session of some daemon?
-fn inside_session() -> bool {
-    let keeper = PROCESS_NAME.to_bytes();
-    let mut pid = std::process::id();
-    while pid > 1 {
-        if fs::read(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim_ascii_end() == keeper) {
-            return true;
-        }
-        match parent(pid) {
-            Some(parent) => pid = parent,
-            None => return false,
-        }
-    }
-    false
-}
-
-fn parent(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    parent_in(&stat)
-}
-
-/// `PID (COMM) STATE PPID ...`, where COMM may hold spaces and brackets.
-fn parent_in(stat: &str) -> Option<u32> {
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,11 +104,5 @@ mod tests {
         for name in ["TRL_AUTH_TOKEN", "AWS_SECRET_ACCESS_KEY", "PWD", "OLDPWD", "SHLVL"] {
             assert!(!belongs(name), "{name}");
         }
-    }
-
-    #[test]
-    fn the_parent_is_found_behind_any_name() {
-        assert_eq!(parent_in("12 (a) b) (c) S 7 12 12"), Some(7));
-        assert_eq!(parent(std::process::id()), Some(std::os::unix::process::parent_id()));
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! 1. [`Client::call`] numbers a request, leaves a ticket under that number and hands the line to the writer task.
 //! 2. The reader task matches each reply to its ticket, and passes everything without a number on as a [`Push`].
-//! 3. When the connection ends, all open tickets are void ([`ClientError::Lost`]) and the push channel closes.
+//! 3. A daemon that owes an answer at once and is silent for [`ANSWERS_WITHIN`] is given up ([`ClientError::Silent`]).
+//! 4. When the connection ends, all open tickets are void ([`ClientError::Lost`]) and the push channel closes.
 //!
 //! Pushes are bounded: who does not take them stops the reader, and with it the replies. That is the brake a slow
 //! terminal puts on the daemon, so a command that asks for pushes reads them in a task of their own.
@@ -10,6 +11,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 use trl_proto::{Error, ErrorCode, Method};
 
 use super::error::ClientError;
@@ -25,6 +28,9 @@ use super::error::ClientError;
 /// Enough that the daemon never waits for a scheduler, few enough that a slow reader holds little memory.
 const PUSHES_IN_FLIGHT: usize = 64;
 const REQUESTS_IN_FLIGHT: usize = 16;
+
+/// What needs no waiting takes milliseconds, on a machine that swaps perhaps seconds. A stopped daemon takes forever.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
 type Answer = Result<Box<RawValue>, Error>;
 
@@ -34,6 +40,8 @@ pub(crate) struct Client {
     outgoing: mpsc::Sender<Vec<u8>>,
     tickets: Arc<Tickets>,
     next_id: Arc<AtomicU64>,
+    /// The daemon's process, for what is said about it.
+    peer: Option<i32>,
 }
 
 /// What the daemon sends without being asked, in order. Ends with the connection.
@@ -62,13 +70,14 @@ impl Push {
 impl Client {
     /// Starts to speak on `stream`.
     pub(crate) fn over(stream: UnixStream) -> (Self, Pushes) {
+        let peer = stream.peer_cred().ok().and_then(|peer| peer.pid());
         let (read, write) = stream.into_split();
         let (outgoing, lines) = mpsc::channel(REQUESTS_IN_FLIGHT);
         let (push, pushes) = mpsc::channel(PUSHES_IN_FLIGHT);
         let tickets = Arc::new(Tickets::new());
         tokio::spawn(write_lines(write, lines));
         tokio::spawn(read_lines(read, Arc::clone(&tickets), push));
-        (Self { outgoing, tickets, next_id: Arc::new(AtomicU64::new(1)) }, Pushes(pushes))
+        (Self { outgoing, tickets, next_id: Arc::new(AtomicU64::new(1)), peer }, Pushes(pushes))
     }
 
     /// Asks, and waits for the answer.
@@ -97,11 +106,16 @@ impl Client {
             .map_err(|source| ClientError::BadParams { method: method.into(), source })?;
         line.push(b'\n');
         let ticket = self.tickets.open(id)?;
-        self.outgoing.send(line).await.map_err(|_| ClientError::Lost)?;
-        match ticket.await {
-            Ok(answer) => answer.map_err(ClientError::Refused),
-            Err(_) => Err(ClientError::Lost),
+        let answer = async {
+            self.outgoing.send(line).await.map_err(|_| ClientError::Lost)?;
+            ticket.await.map_err(|_| ClientError::Lost)?.map_err(ClientError::Refused)
+        };
+        if !Method::parse(method).is_some_and(Method::answers_at_once) {
+            return answer.await;
         }
+        timeout(ANSWERS_WITHIN, answer).await.unwrap_or_else(|_| {
+            Err(ClientError::Silent { method: method.into(), within: ANSWERS_WITHIN, pid: self.peer })
+        })
     }
 }
 

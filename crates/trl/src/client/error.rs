@@ -2,8 +2,9 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::paths::DirFault;
+use crate::paths::{DirFault, PathTooLong};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
@@ -17,8 +18,12 @@ pub(crate) enum ClientError {
     Connect { socket: PathBuf, source: io::Error },
     #[error("the daemon did not start: {0}")]
     DidNotStart(String),
-    #[error("no daemon is running, and one is not started from inside a session")]
-    InsideSession,
+    #[error("no daemon is at {}, and inside a session no variable says where it is", socket.display())]
+    InsideSession { socket: PathBuf },
+    #[error(transparent)]
+    SocketPath(#[from] PathTooLong),
+    #[error("the daemon has not answered {method} within {} s", within.as_secs())]
+    Silent { method: String, within: Duration, pid: Option<i32> },
     #[error("the daemon is {theirs} (protocol {their_protocol}), this is {ours} (protocol {our_protocol})")]
     Skew { theirs: String, their_protocol: u32, ours: &'static str, our_protocol: u32 },
     #[error("the operator token: {0}")]
@@ -37,12 +42,19 @@ pub(crate) enum ClientError {
 impl ClientError {
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::NotRunning { .. } => "start one with `trl serve`; `trl run` starts one by itself",
+            Self::NotRunning { .. } => "start one with `trl serve`",
             Self::SocketDir { fault: DirFault::Open { .. }, .. } => "if it is yours, `chmod 700` it",
             Self::SocketDir { .. } => "name another socket with --socket or TRL_SOCKET_PATH",
             Self::Denied { .. } => "the socket belongs to another user; name yours with --socket",
             Self::DidNotStart(_) => "`trl serve` in the foreground shows why",
-            Self::InsideSession => "a daemon started here would end with the session",
+            Self::InsideSession { .. } => {
+                "name the daemon's socket with --socket, or give the session TRL_SOCKET_PATH (`session new --env`)"
+            }
+            Self::SocketPath(_) => "name another socket with --socket or TRL_SOCKET_PATH",
+            Self::Silent { pid: Some(pid), .. } => {
+                return Some(format!("it may be stopped, or its machine overloaded; its process is {pid}"));
+            }
+            Self::Silent { pid: None, .. } => "it may be stopped, or its machine overloaded",
             Self::Skew { .. } => "restart the daemon with this version: `trl stop`, then `trl serve`",
             Self::Token(_) => "the daemon writes operator.token when it starts; TRL_AUTH_TOKEN overrides it",
             Self::Refused(error) => return error.hint.clone(),

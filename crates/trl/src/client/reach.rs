@@ -9,7 +9,7 @@ use trl_proto::{Method, PROTOCOL};
 
 use super::connection::{Client, Pushes};
 use super::error::ClientError;
-use super::{autostart, token};
+use super::{autostart, inside, token};
 use crate::config::Config;
 use crate::paths::{self, DirFault};
 
@@ -35,9 +35,9 @@ pub(crate) async fn connect(
     start: Start,
     auth: Auth,
 ) -> Result<(Client, Pushes), ClientError> {
-    let stream = match open(&config.socket).await {
-        Err(ClientError::NotRunning { .. }) if start == Start::IfNeeded => autostart::start(config).await?,
-        other => other?,
+    let stream = match (find(config).await, start) {
+        (Err(ClientError::NotRunning { .. }), Start::IfNeeded) => autostart::start(config).await?,
+        (other, _) => other?,
     };
     let (client, pushes) = Client::over(stream);
     authenticate(&client, config, auth).await?;
@@ -58,13 +58,24 @@ pub(crate) async fn connect_any_version(
     config: &Config,
     auth: Auth,
 ) -> Result<(Client, Pushes), ClientError> {
-    let (client, pushes) = Client::over(open(&config.socket).await?);
+    let (client, pushes) = Client::over(find(config).await?);
     authenticate(&client, config, auth).await?;
     Ok((client, pushes))
 }
 
+/// Connects to the daemon of `config`. Inside a session, whose environment is not the user's, finding none says little.
+async fn find(config: &Config) -> Result<UnixStream, ClientError> {
+    match open(&config.socket).await {
+        Err(ClientError::NotRunning { socket }) if inside::in_session() => {
+            Err(ClientError::InsideSession { socket })
+        }
+        other => other,
+    }
+}
+
 /// Connects to a socket in a directory that only this user can have put it into.
 pub(super) async fn open(socket: &Path) -> Result<UnixStream, ClientError> {
+    paths::check_socket(socket)?;
     let dir = socket.parent().unwrap_or(Path::new("/"));
     match paths::check_private_dir(dir, paths::user_id()) {
         Ok(()) => {}

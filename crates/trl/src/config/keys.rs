@@ -53,7 +53,7 @@ macro_rules! key {
     };
 }
 
-const YEARS_S: u64 = 10 * 365 * 24 * 3600;
+const LONGEST_S: u64 = trl_proto::LONGEST.as_secs();
 const GIB: u64 = 1 << 30;
 const TIB: u64 = 1 << 40;
 
@@ -82,22 +82,22 @@ pub(crate) static KEYS: &[Key] = &[
     key!("sessions.max_queue", settings.max_queue, "Commands that may wait in one session's queue")
         .range(0..=1_000_000),
     key!("sessions.idle_ttl_s", settings.idle_ttl, "A session idle for this long is closed; 0 is never")
-        .range(0..=YEARS_S),
+        .range(0..=LONGEST_S),
     key!(
         "sessions.absolute_ttl_s",
         settings.absolute_ttl,
         "A session this old is closed whatever it does; 0 is never"
     )
-    .range(0..=YEARS_S),
+    .range(0..=LONGEST_S),
     key!(
         "sessions.terminated_ttl_s",
         settings.terminated_ttl,
         "How long the info of a terminated session is kept"
     )
-    .range(0..=YEARS_S),
+    .range(0..=LONGEST_S),
     key!("exec.timeout_s", settings.command_timeout, "Default timeout of a command; 0 is none")
         .flag(Flag::Engine("timeout"))
-        .range(0..=YEARS_S),
+        .range(0..=LONGEST_S),
     key!("exec.grace_s", settings.grace, "Between the first signal to a command and KILL").range(0..=3600),
     key!(
         "output.stream_bytes",

@@ -141,7 +141,7 @@ impl Events {
 
     fn wants(&self, what: &trl_proto::event::Happening) -> bool {
         let session = what.session_id();
-        let kind = self.params.kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|k| k == what.kind()));
+        let kind = self.params.kinds.as_ref().is_none_or(|kinds| kinds.contains(&what.kind()));
         let own = session.is_none_or(|s| self.principal.may_see(s));
         let asked = self.params.session_id.as_ref().is_none_or(|id| session.is_none_or(|s| s == id));
         kind && own && asked

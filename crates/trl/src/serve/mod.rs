@@ -35,15 +35,22 @@ use trl_core::{Engine, Manager};
 use trl_sys::{harden, limits, sched, zygote};
 
 use crate::config::{Config, Secret, TOKEN_VARIABLE, WireLimits};
+use crate::paths::PathTooLong;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServeError {
-    #[error("a daemon already listens on {}", .0.display())]
-    AlreadyRunning(PathBuf),
+    #[error("{} already serves {}", holder(*pid), socket.display())]
+    AlreadyRunning { socket: PathBuf, pid: Option<u32> },
+    #[error(transparent)]
+    SocketPath(#[from] PathTooLong),
     #[error("{0}")]
     SocketDir(String),
     #[error("{what}: {cause}")]
     Io { what: String, cause: std::io::Error },
+}
+
+fn holder(pid: Option<u32>) -> String {
+    pid.map_or_else(|| "a daemon".into(), |pid| format!("the daemon with process id {pid}"))
 }
 
 impl ServeError {
@@ -52,10 +59,14 @@ impl ServeError {
         move |cause| Self::Io { what, cause }
     }
 
-    pub(crate) fn hint(&self) -> Option<&str> {
+    pub(crate) fn hint(&self) -> Option<String> {
         match self {
-            Self::AlreadyRunning(_) => Some("use it, stop it with `trl stop`, or choose another --socket"),
-            Self::SocketDir(_) => Some("the directory must be yours, no link, and have mode 0700"),
+            Self::AlreadyRunning { pid, .. } => {
+                let kill = pid.map(|pid| format!(" or `kill {pid}`")).unwrap_or_default();
+                Some(format!("use it, stop it with `trl stop`{kill}, or choose another --socket"))
+            }
+            Self::SocketPath(_) => Some("choose another --socket".into()),
+            Self::SocketDir(_) => Some("the directory must be yours, no link, and have mode 0700".into()),
             Self::Io { .. } => None,
         }
     }
@@ -85,15 +96,14 @@ pub(crate) fn hidden_entry() {
 
 /// `trl serve`: listens until it is told to stop.
 pub(crate) fn daemon(config: Config) -> Result<(), ServeError> {
-    let claim = startup::Claim::take(&config.socket)?;
+    let mut claim = startup::Claim::take(&config.socket)?;
     let (server, runtime) = prepare(config)?;
     runtime.block_on(async {
         let listener = claim.listen()?;
         tokio::spawn(background(Arc::clone(&server), Signals::listen()?));
         say_ready(&config_line(&server));
-        let ended = serve(Arc::clone(&server), listener).await;
-        drop(claim);
-        ended
+        serve(Arc::clone(&server), claim, listener).await;
+        Ok(())
     })
 }
 
@@ -187,9 +197,12 @@ impl Signals {
     }
 }
 
-async fn serve(server: Arc<Server>, listener: UnixListener) -> Result<(), ServeError> {
+/// The claim is held to the end: another daemon may only come when all of this one is gone.
+async fn serve(server: Arc<Server>, mut claim: startup::Claim, mut listener: UnixListener) {
     let mut stop = server.stop.subscribe();
     let mut clients = JoinSet::new();
+    let mut looks = tokio::time::interval(LOOK_AFTER_SOCKET);
+    looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         while clients.try_join_next().is_some() {}
         tokio::select! {
@@ -200,6 +213,9 @@ async fn serve(server: Arc<Server>, listener: UnixListener) -> Result<(), ServeE
                     tracing::warn!(error = %e, "a connection could not be accepted");
                     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
                 }
+            },
+            _ = looks.tick() => if let Some(again) = claim.keep() {
+                listener = again;
             },
             _ = async { stop.wait_for(Option::is_some).await.is_ok() } => break,
         }
@@ -216,8 +232,10 @@ async fn serve(server: Arc<Server>, listener: UnixListener) -> Result<(), ServeE
     }
     server.closing.send_replace(true);
     let _ = tokio::time::timeout(LAST_WORDS, clients.join_all()).await;
-    Ok(())
 }
+
+/// Nobody can reach a daemon whose socket was removed, so that is not left for long.
+const LOOK_AFTER_SOCKET: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// How long clients have to take the last replies.
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(500);

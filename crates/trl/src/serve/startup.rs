@@ -1,8 +1,13 @@
 //! The socket: a private directory, a lock that one daemon holds, an address nobody else listens on.
+//!
+//! 1. [`Claim::take`] gets the lock, or says who has it.
+//! 2. [`Claim::listen`] binds the address.
+//! 3. [`Claim::keep`] looks after it: a socket that somebody removed is bound again. A daemon nobody can reach is one
+//!    nobody can use or stop, and its lock keeps others away.
 
 use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -15,48 +20,114 @@ use crate::paths;
 /// The right to listen on a socket, held until the daemon ends.
 pub(crate) struct Claim {
     socket: PathBuf,
-    /// Locked; the lock goes with the process, whatever ends it.
-    _lock: File,
+    /// Locked; the lock goes with the process, whatever ends it. Holds our pid, for people.
+    lock: File,
+    /// The socket as we bound it.
+    bound: Option<FileId>,
+    /// The socket is gone and could not be made again; said once.
+    complained: bool,
 }
 
 impl Claim {
     pub(crate) fn take(socket: &Path) -> Result<Self, ServeError> {
-        let dir = socket.parent().filter(|d| !d.as_os_str().is_empty());
-        let dir =
-            dir.ok_or_else(|| ServeError::SocketDir(format!("{} has no directory", socket.display())))?;
-        make_private(dir)?;
-        let lock_path = socket.with_extension("lock");
-        let lock = fs::OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(&lock_path)
-            .map_err(ServeError::io(format!("opening {}", lock_path.display())))?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err()
-            || UnixStream::connect(socket).is_ok()
-        {
-            return Err(ServeError::AlreadyRunning(socket.to_path_buf()));
-        }
-        Ok(Self { socket: socket.to_path_buf(), _lock: lock })
+        paths::check_socket(socket)?;
+        Ok(Self { socket: socket.into(), lock: take_lock(socket)?, bound: None, complained: false })
     }
 
     /// Binds; a stale socket of a dead daemon is replaced.
-    pub(crate) fn listen(&self) -> Result<UnixListener, ServeError> {
+    pub(crate) fn listen(&mut self) -> Result<UnixListener, ServeError> {
         remove_socket(&self.socket);
-        let what = format!("listening on {}", self.socket.display());
-        let bind = || -> io::Result<UnixListener> {
+        let bind = || -> io::Result<(UnixListener, FileId)> {
             let listener = UnixListener::bind(&self.socket)?;
             fs::set_permissions(&self.socket, fs::Permissions::from_mode(0o600))?;
-            Ok(listener)
+            Ok((listener, FileId::of(&fs::symlink_metadata(&self.socket)?)))
         };
-        bind().map_err(ServeError::io(what))
+        let what = format!("listening on {}", self.socket.display());
+        let (listener, id) = bind().map_err(ServeError::io(what))?;
+        self.bound = Some(id);
+        Ok(listener)
+    }
+
+    /// A new listener, if the path does not lead to the old one any more.
+    pub(crate) fn keep(&mut self) -> Option<UnixListener> {
+        if self.is_ours() {
+            return None;
+        }
+        match self.regain() {
+            Ok(listener) => {
+                tracing::warn!("the socket was removed; it is there again");
+                self.complained = false;
+                Some(listener)
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.complained, true) {
+                    tracing::error!(%error, "the socket was removed and cannot be made again");
+                }
+                None
+            }
+        }
+    }
+
+    fn is_ours(&self) -> bool {
+        self.bound.is_some() && FileId::at(&self.socket) == self.bound
+    }
+
+    /// When the lock file went too, another daemon may hold the one that is there now.
+    fn regain(&mut self) -> Result<UnixListener, ServeError> {
+        let held = self.lock.metadata().ok().map(|meta| FileId::of(&meta));
+        if FileId::at(&lock_path(&self.socket)) != held {
+            self.lock = take_lock(&self.socket)?;
+        }
+        self.listen()
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        remove_socket(&self.socket);
+        if self.is_ours() {
+            remove_socket(&self.socket);
+        }
+    }
+}
+
+/// Makes what is missing on the way to the lock.
+fn take_lock(socket: &Path) -> Result<File, ServeError> {
+    let dir = socket.parent().filter(|d| !d.as_os_str().is_empty());
+    let dir = dir.ok_or_else(|| ServeError::SocketDir(format!("{} has no directory", socket.display())))?;
+    make_private(dir)?;
+    let path = lock_path(socket);
+    let mut lock = fs::OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .open(&path)
+        .map_err(ServeError::io(format!("opening {}", path.display())))?;
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() || UnixStream::connect(socket).is_ok()
+    {
+        return Err(ServeError::AlreadyRunning { socket: socket.into(), pid: read_pid(&mut lock) });
+    }
+    lock.set_len(0)
+        .and_then(|()| writeln!(lock, "{}", std::process::id()))
+        .map_err(ServeError::io(format!("writing {}", path.display())))?;
+    Ok(lock)
+}
+
+/// Tells one file from another at the same path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileId {
+    dev: u64,
+    ino: u64,
+}
+
+impl FileId {
+    fn of(meta: &fs::Metadata) -> Self {
+        Self { dev: meta.dev(), ino: meta.ino() }
+    }
+
+    fn at(path: &Path) -> Option<Self> {
+        fs::symlink_metadata(path).ok().map(|meta| Self::of(&meta))
     }
 }
 
@@ -65,6 +136,16 @@ fn remove_socket(path: &Path) {
     if fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket()) {
         let _ = fs::remove_file(path);
     }
+}
+
+fn lock_path(socket: &Path) -> PathBuf {
+    socket.with_extension("lock")
+}
+
+fn read_pid(lock: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    lock.read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
 }
 
 fn make_private(dir: &Path) -> Result<(), ServeError> {

@@ -123,3 +123,21 @@ fn many_at_once_all_work() {
         assert_eq!(run["stdout"], format!("{i}\n"));
     }
 }
+
+/// A name stands where an id could, and is shown to people.
+#[test]
+fn a_name_is_one_a_person_can_use() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    let long = "x".repeat(257);
+    for name in ["", "  ", "s-abc", "s-Work", "e-abc", "a\nb", "\u{1b}[2J", &long] {
+        let refused = client.refused("INVALID_PARAMS", "session.create", json!({"name": name}));
+        assert!(refused.message.starts_with("`name` "), "{}", refused.message);
+    }
+    assert_nothing_created(&mut client);
+    for name in ["work", "mein Ding", "日本", &long[1..]] {
+        assert_eq!(client.ok("session.create", json!({"name": name}))["name"], name);
+        // Names need not be unique: ids are.
+        client.ok("session.create", json!({"name": name}));
+    }
+}

@@ -162,6 +162,51 @@ fn an_unknown_field_is_named_with_its_neighbour() {
 }
 
 #[test]
+fn an_unknown_member_of_the_request_itself_is_refused_too() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    client.write_line(r#"{"jsonrpc":"2.0","id":4,"method":"session.create","parms":{"name":"x"}}"#);
+    let reply = next_json(&mut client);
+    assert_eq!((&reply["id"], &reply["error"]["code"]), (&json!(4), &json!(-32600)));
+    assert_eq!(reply["error"]["data"]["code"], "INVALID_PARAMS");
+    let message = "not a request: unknown field `parms`; did you mean `params`?";
+    assert_eq!(reply["error"]["message"], message);
+    client.write_line(r#"{"id":"p","method":"system.ping","extra":1}"#);
+    let reply = next_json(&mut client);
+    assert_eq!((&reply["id"], &reply["ok"]), (&json!("p"), &json!(false)));
+    client.write_line(r#"{"jsonrpc":"2.0","id":5,"method":"system.ping","id":6}"#);
+    assert_eq!(next_json(&mut client)["error"]["message"], "not a request: duplicate field `id`");
+    assert_eq!(client.ok("session.list", json!({}))["sessions"], json!([]), "nothing was carried out");
+}
+
+#[test]
+fn what_is_wrong_is_named_by_its_place_and_in_words_of_json() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    for (method, params, message) in [
+        ("exec.run", r#"[]"#, "`params` must be an object"),
+        ("system.ping", r#""x""#, "`params` must be an object"),
+        ("exec.run", r#"{"command":3}"#, "`command` must be a string, not 3"),
+        ("exec.run", r#"{"command":"x","timeout_s":"1"}"#, "`timeout_s` must be a number, not a string"),
+        ("exec.run", r#"{"command":"x","env":{"A":1}}"#, "`env.A` must be a string, not 1"),
+        ("exec.run", r#"{"command":"x","env":{"A":"1","A":"2"}}"#, "`env`: the name `A` is there twice"),
+        ("exec.run", r#"{"command":"x","command":"y"}"#, "duplicate field `command`"),
+        ("session.info", r#"{"session_id":7}"#, "`session_id` must be a string, not 7"),
+        ("session.list", r#"{"state":"idel"}"#, "`state`: unknown value `idel`; did you mean `idle`?"),
+        (
+            "events.subscribe",
+            r#"{"kinds":["exec.finish"]}"#,
+            "`kinds.0`: unknown value `exec.finish`; did you mean `exec.finished`?",
+        ),
+    ] {
+        client.write_line(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#));
+        let reply = next_json(&mut client);
+        assert_eq!(reply["error"]["message"], message, "{params}");
+        assert_eq!(reply["error"]["data"]["code"], "INVALID_PARAMS");
+    }
+}
+
+#[test]
 fn an_unknown_method_is_refused() {
     let daemon = daemon();
     let mut client = daemon.client();

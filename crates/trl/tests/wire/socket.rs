@@ -1,6 +1,7 @@
 //! The socket itself: who can reach it, and what a second daemon does.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Output, Stdio};
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use trl_testkit::process::{pidfd, readable, signal};
-use trl_testkit::{Daemon, Shell, json};
+use trl_testkit::{Client, Daemon, Shell, eventually, json};
 
 use crate::daemon;
 
@@ -55,6 +56,7 @@ fn a_second_daemon_is_refused_and_the_first_unharmed() {
     let second = another(&daemon, &daemon.socket());
     assert!(!second.status.success());
     assert!(said(&second).contains(daemon.socket().to_str().expect("UTF-8")), "{}", said(&second));
+    assert!(said(&second).contains(&format!("kill {}`", daemon.pid())), "{}", said(&second));
     assert!(second.stdout.is_empty(), "it is not ready");
     assert_eq!(fs::metadata(daemon.socket()).expect("still there").ino(), before);
     assert_eq!(session.run("echo $keep").out(), "kept\n");
@@ -68,6 +70,49 @@ fn a_stale_socket_is_replaced() {
     assert!(daemon.socket().exists(), "a killed daemon leaves its socket");
     daemon.relaunch();
     daemon.client().ok("system.ping", json!({}));
+}
+
+/// Until the daemon answers at its path.
+fn comes_back(daemon: &Daemon) -> Client {
+    eventually("the socket is there again", || Client::try_connect(&daemon.socket()).is_ok());
+    daemon.client()
+}
+
+#[test]
+fn a_removed_socket_comes_back() {
+    let daemon = daemon();
+    let mut session = daemon.session(Shell::Dash);
+    session.run("keep=kept");
+    fs::remove_file(daemon.socket()).expect("a socket");
+    comes_back(&daemon).ok("system.ping", json!({}));
+    fs::remove_file(daemon.socket()).expect("a socket");
+    fs::remove_file(daemon.socket().with_extension("lock")).expect("a lock");
+    let mut client = comes_back(&daemon);
+    let run = client.ok("exec.run", json!({"session_id": session.id, "command": "echo $keep"}));
+    assert_eq!(run["stdout"], "kept\n");
+    assert!(!another(&daemon, &daemon.socket()).status.success(), "the lock came back as well");
+}
+
+#[test]
+fn a_daemon_that_lost_its_place_leaves_it_to_its_successor() {
+    let mut first = daemon();
+    let socket = first.socket();
+    signal(first.pid(), Signal::STOP);
+    fs::remove_file(&socket).expect("a socket");
+    fs::remove_file(socket.with_extension("lock")).expect("a lock");
+    let mut second = first.command();
+    second.args(["serve", "--socket"]).arg(&socket).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut second = second.stderr(Stdio::null()).spawn().expect("the binary runs");
+    let mut ready = String::new();
+    BufReader::new(second.stdout.as_mut().expect("piped")).read_line(&mut ready).expect("UTF-8");
+    assert!(ready.contains("ready on"), "{ready}");
+    signal(first.pid(), Signal::CONT);
+    eventually("the first notices", || first.log().contains("cannot be made again"));
+    assert!(first.stop().success());
+    let info = Client::connect(&socket).ok("system.info", json!({}));
+    assert_eq!(info["pid"], second.id());
+    signal(second.id().cast_signed(), Signal::TERM);
+    assert!(second.wait().expect("our child").success());
 }
 
 #[test]

@@ -1,0 +1,42 @@
+//! `trl exec`: talking to a command that runs.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use trl_testkit::{Shell, Value, json};
+
+use crate::{command, daemon, ok, trl};
+
+#[test]
+fn input_comes_from_the_line_or_from_stdin() {
+    let daemon = daemon();
+    let mut session = daemon.session(Shell::Dash);
+    let reading = session.start("cat; echo end", json!({"open_stdin": true}));
+    let execution = session.running();
+    ok(&daemon, &["exec", "input", &execution, "one\n"]);
+    let mut piped = command(&daemon, &["exec", "input", &execution, "--close"]);
+    let mut child = piped.stdin(Stdio::piped()).spawn().expect("the binary runs");
+    child.stdin.take().expect("piped").write_all(b"two\n\xff\n").expect("it reads");
+    assert!(child.wait().expect("our child").success());
+    let run = session.finish(reading).expect("a result");
+    assert_eq!(run.stdout, b"one\ntwo\n\xff\nend\n");
+    let late = trl(&daemon, &["exec", "input", &execution, "more"]);
+    assert!(late.code == 1 && late.err.contains("EXECUTION_NOT_FOUND"), "{late:?}");
+}
+
+#[test]
+fn a_signal_reaches_the_command() {
+    let daemon = daemon();
+    let mut session = daemon.session(Shell::Dash);
+    let mut stream =
+        session.stream("trap 'echo got; exit 4' USR1; echo up; while :; do sleep 0.05; done", json!({}));
+    stream.wait_stdout("up\n");
+    let execution = stream.execution_id.clone();
+    let told = ok(&daemon, &["exec", "signal", "--json", &execution, "USR1"]);
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    assert!(told["processes"].as_u64() >= Some(1), "{told}");
+    let run = stream.finish();
+    assert_eq!((run.code, run.out().as_str()), (4, "up\ngot\n"));
+    let wrong = trl(&daemon, &["exec", "signal", &execution, "NOPE"]);
+    assert!(wrong.code == 1 && wrong.err.contains("NOPE"), "{wrong:?}");
+}

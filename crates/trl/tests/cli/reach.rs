@@ -1,0 +1,79 @@
+//! Finding a daemon, and what is said when there is none, or none that answers.
+
+use rustix::process::Signal;
+use trl_testkit::process::signal;
+use trl_testkit::{Shell, json};
+
+use crate::{command, daemon, heard, ok, said, trl};
+
+#[test]
+fn a_daemon_that_does_not_answer_is_not_waited_for() {
+    let daemon = daemon();
+    signal(daemon.pid(), Signal::STOP);
+    let calls = [vec!["ping"], vec!["session", "ls"], vec!["run", "true"], vec!["call", "system.stats"]];
+    let calls = calls.map(|args| command(&daemon, &args).spawn().expect("the binary runs"));
+    let heard = calls.map(|child| heard(child.wait_with_output().expect("our child")));
+    signal(daemon.pid(), Signal::CONT);
+    for said in heard {
+        assert!(matches!(said.code, 1 | 125), "{said:?}");
+        assert!(said.err.contains("has not answered"), "{said:?}");
+        assert!(said.err.contains(&daemon.pid().to_string()), "{said:?}");
+    }
+    ok(&daemon, &["ping"]);
+}
+
+#[test]
+fn without_a_daemon_the_way_out_is_one_that_works() {
+    let mut daemon = daemon();
+    daemon.stop();
+    for args in [vec!["ping"], vec!["run", "--no-autostart", "true"]] {
+        let said = trl(&daemon, &args);
+        assert!(said.err.contains("no daemon is running at"), "{said:?}");
+        assert!(said.err.contains("hint: start one with `trl serve`\n"), "{said:?}");
+    }
+}
+
+#[test]
+fn a_path_no_socket_can_have_is_refused_by_both_sides() {
+    let daemon = daemon();
+    let dir = daemon.dir().join(&"d".repeat(110));
+    let socket = dir.join("trl.sock");
+    for args in [vec!["serve"], vec!["ping"], vec!["run", "true"]] {
+        let said = said(daemon.command().arg("--socket").arg(&socket).args(&args));
+        assert!(said.code != 0 && said.err.contains("a Unix socket may have 107"), "{said:?}");
+    }
+    assert!(!dir.exists(), "nothing was made for it");
+}
+
+/// A session has none of the variables that say where the daemon is.
+#[test]
+fn inside_a_session_the_daemon_must_be_named() {
+    let daemon = daemon();
+    let mut session = daemon.session(Shell::Dash);
+    let binary = env!("CARGO_BIN_EXE_trl");
+    for args in ["ping", "run true"] {
+        let run = session.run_with(&format!("{binary} {args}"), json!({"env": {"TMPDIR": "/nonexistent"}}));
+        assert!(run.code == 1 || run.code == 125, "{}", run.json);
+        assert!(
+            run.err().contains("inside a session") && run.err().contains("TRL_SOCKET_PATH"),
+            "{}",
+            run.err()
+        );
+    }
+    let socket = daemon.socket();
+    let env = json!({"TRL_SOCKET_PATH": socket.to_str().expect("UTF-8")});
+    let run = session.run_with(&format!("{binary} ping"), json!({"env": env}));
+    assert_eq!(run.code, 0, "{}", run.err());
+}
+
+#[test]
+fn stopping_counts_its_sessions_well() {
+    for (sessions, words) in [(0, "0 sessions"), (1, "1 session"), (2, "2 sessions")] {
+        let mut daemon = daemon();
+        for _ in 0..sessions {
+            ok(&daemon, &["session", "new"]);
+        }
+        assert_eq!(ok(&daemon, &["stop"]), format!("stopped; {words} ended"));
+        daemon.reap();
+    }
+}
