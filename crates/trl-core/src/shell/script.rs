@@ -83,7 +83,7 @@ pub(super) fn builtin(kind: Kind) -> &'static str {
 pub fn boot(kind: Kind, paths: &Paths, nonce: u64) -> String {
     let script = paths.script(0);
     match kind {
-        Kind::Fish => format!("set -g __trl p {nonce}; builtin source {script}"),
+        Kind::Fish => format!("set -g __trl 'p {nonce}'; builtin source {script}"),
         Kind::Zsh => format!("zmodload zsh/system; __trl='p {nonce}'; exec 2>/dev/null; . {script}"),
         _ => format!("__trl='p {nonce}'; exec 2>/dev/null; . {script}"),
     }
