@@ -167,8 +167,8 @@ impl Task {
         if let (Some(mut run), Some(body)) = (run, &mut self.body) {
             let grace = self.engine.settings.grace;
             run.stop.get_or_insert_with(|| Stop::new(Why::Cancel, Signal::KILL, grace));
-            let text = run.drain(body);
-            self.publish_at_end(Box::new(Done { run: *run, at: Instant::now(), text }));
+            run.drain(body);
+            self.publish_at_end(Box::new(Done { run: *run, at: Instant::now() }));
         }
     }
 
@@ -239,8 +239,8 @@ impl Task {
         let phase = std::mem::replace(&mut self.phase, Phase::Absent);
         let then = match (phase, &mut self.body) {
             (Phase::Running(mut run), Some(body)) => {
-                let text = run.drain(body);
-                Then::Publish(Box::new(Done { run: *run, at: Instant::now(), text }))
+                run.drain(body);
+                Then::Publish(Box::new(Done { run: *run, at: Instant::now() }))
             }
             (
                 Phase::Starting { then, .. }

@@ -80,7 +80,6 @@ pub(super) enum Then {
 pub(super) struct Done {
     pub(super) run: Run,
     pub(super) at: Instant,
-    pub(super) text: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use trl_proto::event::Happening;
 use trl_proto::exec::ShellState;
 use trl_proto::session::{Renewal, SessionState};
 use trl_proto::{Error, ErrorCode};
+use trl_sys::cwd;
 use trl_sys::fifo::{self, Found};
 use trl_sys::tree::{self, Proc};
 use zeroize::Zeroizing;
@@ -19,7 +20,6 @@ use zeroize::Zeroizing;
 use super::body::{Body, Snapshot, Standby};
 use super::messages::Reply;
 use super::phase::{Dump, Phase, Renewing, Then};
-use super::spec::checked_dir;
 use super::task::Task;
 use crate::engine::Counters;
 use crate::random::nonce;
@@ -66,6 +66,10 @@ impl Task {
         let Some(body) = &mut self.body else { return };
         if !body.background.is_empty() {
             body.background = body.find_background();
+        }
+        if body.standby().is_none() {
+            // The last one may have died of it; while a command ran nothing could be done about that.
+            body.mend(&self.engine);
         }
         body.prepare();
         let (Some(main), Some(shell)) = (body.main, &mut body.shell) else { return };
@@ -164,11 +168,11 @@ impl Task {
     }
 
     /// With nothing to do anywhere, the shell gets the cost of having been forked behind it.
-    fn warm_up(&self) {
+    fn warm_up(&mut self) {
         if self.engine.is_busy() {
             return;
         }
-        let shell = self.body.as_ref().and_then(|b| b.shell.as_ref());
+        let shell = self.body.as_mut().and_then(|b| b.shell.as_mut());
         if let (Phase::Idle, Some(shell)) = (&self.phase, shell) {
             let _ = shell.control.tell(shell.slot, "h", 0);
         }
@@ -196,7 +200,8 @@ impl Task {
     fn try_renewal_again(&mut self) {
         const MOST: u8 = 2;
         self.renewals_failed = self.renewals_failed.saturating_add(1);
-        if self.renewals_failed <= MOST && matches!(self.phase, Phase::Idle) {
+        if let (Phase::Idle, Some(body), true) = (&self.phase, &mut self.body, self.renewals_failed <= MOST) {
+            body.mend(&self.engine);
             self.renew_at = Some(Instant::now());
         }
     }
@@ -208,7 +213,7 @@ impl Task {
         let mut buf = Zeroizing::new([0; 4096]);
         while let Ok(Found::Bytes(n)) = fifo::read(fd, &mut *buf) {
             if let Phase::Dumping { text, .. } = &mut self.phase
-                && text.len() < MAX_SNAPSHOT
+                && text.len() <= MAX_SNAPSHOT
             {
                 text.extend_from_slice(&buf[..n]);
             }
@@ -221,6 +226,14 @@ impl Task {
             return;
         };
         let Some(body) = &mut self.body else { return };
+        if text.is_empty() {
+            // Even an empty state is some text: it went elsewhere.
+            body.mend(&self.engine);
+            return self.dump_failed("nothing came");
+        }
+        if text.len() > MAX_SNAPSHOT {
+            return self.dump_failed("it is too large");
+        }
         let Some(shell) = &mut body.shell else { return };
         shell.snapshot = Some(Snapshot { text, cwd: shell.cwd.clone() });
         shell.since_point = 0;
@@ -236,14 +249,30 @@ impl Task {
         }
     }
 
+    /// The older point stays, and with it the count of commands that a rollback would undo.
+    fn dump_failed(&mut self, why: &str) {
+        tracing::warn!(session = %self.session.spec.id, why, "the state could not be printed");
+        self.phase = Phase::Idle;
+        let Some(shell) = self.body.as_mut().and_then(|b| b.shell.as_mut()) else { return };
+        if shell.kind.survival() == Survival::Clone {
+            // It was to be built anew: not now, but after as many rollbacks again. Until then it is cloned.
+            shell.depth = 0;
+            self.renew_at = Some(Instant::now());
+        }
+        self.try_next();
+    }
+
     // ---- using the rollback point
 
     /// The shell is gone: its clone takes over, or a fresh one.
     pub(super) fn recover(&mut self, then: Then) {
+        // From here on nothing that was on its way can report.
+        let mended = self.body.as_mut().is_some_and(|b| b.mend(&self.engine));
         if let Some(renewing) = &self.renewing {
             // A shell that does not know its pid cannot go on before its clone is up, so that one is of no use.
             if self.body.as_ref().and_then(|b| b.shell.as_ref()).is_some_and(|s| s.kind.knows_its_pid())
                 && Instant::now() < renewing.until
+                && !mended
                 && !self.never_heard()
             {
                 self.phase = Phase::Awaiting { then };
@@ -251,20 +280,17 @@ impl Task {
             }
             self.forget_unheard();
         }
-        let standby = self.body.as_mut().and_then(|b| b.shell.as_mut()).and_then(|s| s.standby.take());
-        let alive = standby.filter(|s| tree::identify(s.proc.pid) == Some(s.proc));
+        let Some(shell) = self.body.as_mut().and_then(|b| b.shell.as_mut()) else { return };
+        let alive = shell.standby.take().filter(|s| tree::identify(s.proc.pid) == Some(s.proc));
         let Some(standby) = alive else { return self.restart(then) };
+        // A `kill -STOP 0` has stopped it too.
+        tree::signal(standby.proc, Signal::CONT);
         let nonce = nonce();
-        let told = self
-            .body
-            .as_ref()
-            .and_then(|b| b.shell.as_ref())
-            .map(|s| s.control.tell(standby.slot, "p", nonce));
-        match told {
-            Some(Ok(())) => {
+        match shell.control.tell(standby.slot, "p", nonce) {
+            Ok(()) => {
                 self.phase = Phase::Promoting { nonce, until: Instant::now() + POINT_LIMIT, standby, then }
             }
-            _ => self.restart(then),
+            Err(_) => self.restart(then),
         }
     }
 
@@ -294,13 +320,16 @@ impl Task {
     pub(super) fn restart(&mut self, then: Then) {
         let Some(body) = &mut self.body else { return };
         body.drop_standby();
+        body.mend(&self.engine);
         let Some(shell) = &mut body.shell else { return };
-        let wanted = shell.snapshot.as_ref().map_or(&shell.cwd, |s| &s.cwd);
-        let cwd = checked_dir(wanted).unwrap_or_else(|_| "/".into());
+        match &shell.snapshot {
+            Some(snapshot) => shell.cwd.clone_from(&snapshot.cwd),
+            None => shell.since_point = 0,
+        }
+        let cwd = shell.cwd.clone();
         shell.slot = 0;
-        shell.control.forget(0);
+        shell.control.forget_all();
         shell.depth = 0;
-        shell.cwd.clone_from(&cwd);
         let nonce = nonce();
         match body.spawn(&self.engine, &self.session.spec, &cwd, nonce) {
             Ok(()) => {
@@ -312,6 +341,23 @@ impl Task {
                 self.start_failed(super::body::start_error("spawn", &e));
             }
         }
+    }
+
+    /// The last known directory is gone: it is for the keeper to find out, since asking may take for ever.
+    pub(super) fn start_in_root(&mut self) -> bool {
+        let shell = self.body.as_mut().and_then(|b| b.shell.as_mut()).filter(|s| s.cwd != "/");
+        let (Some(shell), true) = (shell, self.session.state() != SessionState::Creating) else {
+            return false;
+        };
+        shell.cwd = "/".into();
+        if let Some(snapshot) = &mut shell.snapshot {
+            snapshot.cwd = "/".into();
+        }
+        match std::mem::replace(&mut self.phase, Phase::Absent) {
+            Phase::Starting { then, .. } => self.restart(then),
+            other => self.phase = other,
+        }
+        true
     }
 
     pub(super) fn started(&mut self) {
@@ -335,7 +381,9 @@ impl Task {
     fn restored(&mut self) {
         let Phase::Restoring { then, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
         self.forget_restore();
-        self.shell_is_up(then, ShellState::RolledBack, 0);
+        let shell = self.body.as_mut().and_then(|b| b.shell.as_mut());
+        let lost = shell.map_or(0, |s| std::mem::take(&mut s.since_point));
+        self.shell_is_up(then, ShellState::RolledBack, lost);
     }
 
     /// What carried the snapshot holds its secrets.
@@ -374,7 +422,7 @@ impl Task {
             }
             Then::Replace => {
                 self.count(state);
-                self.replaced = Some(state);
+                self.replaced = Some((state, lost));
             }
             Then::Publish(done) => {
                 self.count(state);
@@ -432,9 +480,7 @@ impl Task {
             }
             Phase::Promoting { until, .. } if now >= *until => self.promotion_failed(),
             Phase::Dumping { until, .. } if now >= *until => {
-                tracing::warn!(session = %self.session.spec.id, "the state could not be printed");
-                self.phase = Phase::Idle;
-                self.try_next();
+                self.dump_failed("it takes too long");
             }
             _ => {}
         }
@@ -447,15 +493,7 @@ impl Task {
         if reported == shell.cwd.as_bytes() {
             return;
         }
-        let actual = format!("/proc/{}/cwd", main.pid);
-        let same = |path: &str| {
-            let id = |p: &str| rustix::fs::stat(p).ok().map(|s| (s.st_dev, s.st_ino));
-            path.starts_with('/') && id(path).is_some() && id(path) == id(&actual)
-        };
-        shell.cwd = match std::str::from_utf8(reported) {
-            Ok(path) if same(path) => path.to_string(),
-            _ => std::fs::read_link(&actual).map(|p| p.display().to_string()).unwrap_or_default(),
-        };
+        shell.cwd = cwd::of(main.pid, reported).map(|p| p.display().to_string()).unwrap_or_default();
     }
 }
 

@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use trl_proto::exec::ShellState;
 use trl_proto::session::SessionState;
 use trl_proto::{Error, ErrorCode};
-use trl_sys::link::Notice;
+use trl_sys::link::{Notice, Stage};
 use trl_sys::reap::Exit;
 use trl_sys::tree::{self, Proc};
 
@@ -33,7 +33,8 @@ use super::messages::{Ending, Manner, Message, Order, Reply};
 use super::phase::{EndPlan, Phase, Renewing, Then};
 use super::run::Run;
 use super::stop::{Look, Stop, Why};
-use crate::engine::{Engine, Seat};
+use crate::engine::Engine;
+use crate::seats::Seat;
 use crate::shell::channel::Source;
 use crate::shell::report::Report;
 
@@ -57,8 +58,8 @@ pub struct Task {
     pub(super) keepers_lost: u8,
     /// What the shell printed while starting.
     pub(super) said: Vec<u8>,
-    /// The shell was replaced while idle; the next result says so.
-    pub(super) replaced: Option<ShellState>,
+    /// The shell was replaced while idle, and commands were lost with it; the next result says so.
+    pub(super) replaced: Option<(ShellState, u64)>,
     /// When the rollback point is to be renewed.
     pub(super) renew_at: Option<Instant>,
     /// When the last command ended.
@@ -235,6 +236,7 @@ impl Task {
                     self.started();
                 }
             }
+            Notice::Failed { stage: Stage::Chdir, .. } if self.start_in_root() => {}
             Notice::Failed { stage, errno } => {
                 let error = std::io::Error::from_raw_os_error(errno);
                 self.start_failed(super::body::start_error(stage.name(), &error));

@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 use tokio::net::unix::pipe::Receiver;
 use trl_sys::fifo::{self, Found, Sight};
@@ -11,6 +12,8 @@ use trl_sys::poller::Watch;
 
 use super::files::Files;
 use super::report::{Report, Splitter};
+use crate::output::{Log, late};
+use crate::seats::Seats;
 
 /// What became ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,10 +113,15 @@ pub struct Heard {
 #[derive(Debug)]
 pub struct Control {
     slots: [OwnedFd; 3],
+    /// What stands in the directory in their place since that was mended: a shell goes on listening where it did
+    /// until it has read one more word.
+    next_slots: [Option<OwnedFd>; 3],
     /// Known to the runtime itself and not through the set: its wake-ups are the ones that latency hangs on. Both ends
     /// are held, so it never sees an end.
     reports: Receiver,
     base: OwnedFd,
+    /// For the next shell that is started.
+    next_base: Option<OwnedFd>,
     /// The last look at `base` stopped before its end.
     base_unread: bool,
     splitter: Splitter,
@@ -128,8 +136,10 @@ impl Control {
         let slot = |k: usize| fifo::open_both(&files.at(&format!("c{k}"))).map(small);
         let control = Self {
             slots: [slot(0)?, slot(1)?, slot(2)?],
+            next_slots: [None, None, None],
             reports: Receiver::from_owned_fd(fifo::open_both(&files.at("s")).map(small)?)?,
             base: fifo::open_read(&files.at("n"))?,
+            next_base: None,
             base_unread: false,
             splitter: Splitter::default(),
         };
@@ -137,9 +147,36 @@ impl Control {
         Ok(control)
     }
 
+    /// Something in the directory is new. Shells that live keep what they have open and find the rest by name.
+    pub fn reopen(&mut self, files: &Files, watch: &Watch) -> io::Result<()> {
+        let mut old = std::mem::replace(self, Self::open(files, watch)?);
+        std::mem::swap(&mut self.slots, &mut old.slots);
+        std::mem::swap(&mut self.base, &mut old.base);
+        std::mem::swap(&mut self.splitter, &mut old.splitter);
+        self.next_slots = old.slots.map(Some);
+        self.next_base = Some(old.base);
+        Ok(())
+    }
+
+    /// Whether everything still stands in the directory under its name.
+    pub fn is_intact(&self, files: &Files) -> bool {
+        let slots = self.slots.iter().zip(&self.next_slots).map(|(now, next)| next.as_ref().unwrap_or(now));
+        slots.enumerate().all(|(k, fd)| files.leads_to(&format!("c{k}"), fd))
+            && files.leads_to("s", &self.reports)
+            && files.leads_to("n", self.next_base.as_ref().unwrap_or(&self.base))
+    }
+
     /// Tells the shell in `slot`.
-    pub fn tell(&self, slot: usize, verb: &str, nonce: u64) -> io::Result<()> {
-        fifo::write_all(&self.slots[slot], format!("{verb} {nonce}\n").as_bytes())
+    pub fn tell(&mut self, slot: usize, verb: &str, nonce: u64) -> io::Result<()> {
+        fifo::write_all(&self.slots[slot], format!("{verb} {nonce}\n").as_bytes())?;
+        self.move_on(slot);
+        Ok(())
+    }
+
+    fn move_on(&mut self, slot: usize) {
+        if let Some(next) = self.next_slots[slot].take() {
+            self.slots[slot] = next;
+        }
     }
 
     /// Whether something was told that no shell has read.
@@ -148,12 +185,21 @@ impl Control {
     }
 
     /// Drops leftovers for a shell that died before reading them.
-    pub fn forget(&self, slot: usize) {
+    pub fn forget(&mut self, slot: usize) {
+        self.move_on(slot);
         let mut junk = [0; 256];
         while fifo::pending(&self.slots[slot]) > 0 {
             if !matches!(fifo::read(&self.slots[slot], &mut junk), Ok(Found::Bytes(_))) {
                 return;
             }
+        }
+    }
+
+    /// The same for all of them, before a shell is started.
+    pub fn forget_all(&mut self) {
+        (0..self.slots.len()).for_each(|slot| self.forget(slot));
+        if let Some(base) = self.next_base.take() {
+            self.base = base;
         }
     }
 
@@ -205,42 +251,69 @@ pub struct Outlet {
     fd: OwnedFd,
     /// Our own write end, held while a command runs: without it every redirection that comes and goes would wake us.
     held: Option<OwnedFd>,
+    /// An earlier command's log, while its background process holds this FIFO and no other could be made.
+    owed: Option<Arc<Log>>,
+    /// For FIFOs that background processes hold.
+    seats: Seats,
     name: &'static str,
     source: Source,
     large: bool,
 }
 
-/// Who still holds the write end of a stream after the command ended.
-#[derive(Debug)]
-pub enum Leftover {
-    Nobody,
-    /// A background process: its later output comes from here.
-    Writer(OwnedFd),
-}
-
 impl Outlet {
-    pub fn open(files: &Files, watch: &Watch, source: Source) -> io::Result<Self> {
+    pub fn open(files: &Files, watch: &Watch, source: Source, seats: Seats) -> io::Result<Self> {
         let name = if source == Source::Stdout { "o" } else { "e" };
         let fd = fifo::open_read(&files.at(name))?;
         fifo::resize(&fd, fifo::SMALL);
         watch.add(&fd, source.token())?;
-        Ok(Self { fd, held: None, name, source, large: false })
+        Ok(Self { fd, held: None, owed: None, seats, name, source, large: false })
     }
 
-    /// A new FIFO in the place of the one a background process holds.
-    fn fresh(files: &Files, name: &'static str, source: Source) -> io::Result<Self> {
-        let aside = format!("{name}+");
+    /// A new FIFO in the place of this one, which is given back. Only once the new one is whole does the old one go.
+    fn renew(&mut self, files: &Files, watch: &Watch) -> io::Result<OwnedFd> {
+        let aside = format!("{}+", self.name);
         files.renew_fifo(&aside)?;
         let fd = fifo::open_read(&files.at(&aside))?;
         fifo::resize(&fd, fifo::SMALL);
-        std::fs::rename(files.at(&aside), files.at(name))?;
-        Ok(Self { fd, held: None, name, source, large: false })
+        watch.add(&fd, self.source.token())?;
+        std::fs::rename(files.at(&aside), files.at(self.name))?;
+        watch.remove(&self.fd);
+        (self.held, self.large) = (None, false);
+        Ok(std::mem::replace(&mut self.fd, fd))
     }
 
-    /// Before a command.
-    pub fn hold(&mut self, files: &Files) -> io::Result<()> {
+    /// The FIFO goes to a reader of its own, for as long as somebody writes; the next command gets a new one.
+    fn hand_over(&mut self, files: &Files, watch: &Watch, log: &Arc<Log>) -> io::Result<()> {
+        let seat = self.seats.take().ok_or(rustix::io::Errno::MFILE)?;
+        late::collect(self.renew(files, watch)?, Arc::clone(log), seat);
+        self.owed = None;
+        Ok(())
+    }
+
+    /// The directory was mended.
+    pub fn reopen(&mut self, files: &Files, watch: &Watch) -> io::Result<()> {
+        match self.owed.clone() {
+            Some(log) => self.hand_over(files, watch, &log),
+            None => self.renew(files, watch).map(drop),
+        }
+    }
+
+    /// Whether it still stands in the directory under its name.
+    pub fn is_intact(&self, files: &Files) -> bool {
+        files.leads_to(self.name, &self.fd)
+    }
+
+    /// Before a command; not while the FIFO carries another's output.
+    pub fn hold(&mut self, files: &Files, watch: &Watch) -> io::Result<()> {
+        if let Some(log) = self.owed.clone() {
+            self.hand_over(files, watch, &log)?;
+        }
         if self.held.is_none() {
-            self.held = Some(fifo::open_write(&files.at(self.name))?);
+            let held = fifo::open_write(&files.at(self.name))?;
+            if !fifo::same(&held, &self.fd) {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            self.held = Some(held);
         }
         Ok(())
     }
@@ -274,18 +347,17 @@ impl Outlet {
     }
 
     /// After the command: the same FIFO serves the next one, unless a background process holds it.
-    pub fn settle(&mut self, files: &Files, watch: &Watch, seen: Sight) -> io::Result<Leftover> {
+    pub fn settle(&mut self, files: &Files, watch: &Watch, seen: Sight, log: Arc<Log>) {
         if !seen.has_writer {
             if std::mem::take(&mut self.large) {
                 fifo::resize(&self.fd, fifo::SMALL);
             }
-            return Ok(Leftover::Nobody);
+            return log.close();
         }
-        // Only once the new one is whole does the old one go.
-        let fresh = Self::fresh(files, self.name, self.source)?;
-        watch.add(&fresh.fd, self.source.token())?;
-        watch.remove(&self.fd);
-        let old = std::mem::replace(self, fresh);
-        Ok(Leftover::Writer(old.fd))
+        log.seal();
+        if let Err(e) = self.hand_over(files, watch, &log) {
+            tracing::warn!(error = %e, "an output pipe could not be renewed");
+            self.owed = Some(log);
+        }
     }
 }

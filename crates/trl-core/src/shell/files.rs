@@ -19,7 +19,8 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use trl_sys::fifo;
@@ -106,31 +107,57 @@ pub struct Files {
 }
 
 impl Files {
-    /// Makes the directory and all that outlives a command.
+    /// Fills a directory with all that outlives a command.
     pub fn create(kind: Kind, base: PathBuf, medium: Medium) -> io::Result<Self> {
-        fs::DirBuilder::new().mode(0o700).create(&base)?;
         let files = Self { paths: Paths::new(kind, base.clone()), base, medium, next_command: None };
-        for name in ["c0", "c1", "c2", "s", "n", "o", "e"] {
-            fifo::make(&files.at(name))?;
-        }
-        if kind.survival() == Survival::Snapshot || kind.rebase_after().is_some() {
-            fifo::make(&files.at("d"))?;
-        }
-        files.write("h", b"")?;
-        for slot in 0..3 {
-            files.write(&format!("l{slot}"), script::text(kind, &files.paths, slot).as_bytes())?;
-        }
+        files.furnish()?;
         Ok(files)
     }
 
-    /// Only the directory, for a direct command.
+    fn furnish(&self) -> io::Result<()> {
+        let kind = self.paths.kind;
+        let dump = kind.survival() == Survival::Snapshot || kind.rebase_after().is_some();
+        for name in ["c0", "c1", "c2", "s", "n", "o", "e"].into_iter().chain(dump.then_some("d")) {
+            // One that is there already may be just what a shell is about to open.
+            if !fs::symlink_metadata(self.at(name)).is_ok_and(|m| m.file_type().is_fifo()) {
+                self.renew_fifo(name)?;
+            }
+        }
+        self.write("h", b"")?;
+        for slot in 0..3 {
+            self.write(&format!("l{slot}"), script::text(kind, &self.paths, slot).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Only the streams, for a direct command.
     pub fn create_bare(kind: Kind, base: PathBuf, medium: Medium) -> io::Result<Self> {
-        fs::DirBuilder::new().mode(0o700).create(&base)?;
         let files = Self { paths: Paths::new(kind, base.clone()), base, medium, next_command: None };
         for name in ["o", "e", "i"] {
             fifo::make(&files.at(name))?;
         }
         Ok(files)
+    }
+
+    /// Puts back what is missing; `make` makes the directory.
+    pub fn mend(&mut self, make: impl FnOnce() -> io::Result<PathBuf>) -> io::Result<()> {
+        self.next_command = None;
+        if !self.base.is_dir() {
+            make()?;
+        }
+        self.furnish()
+    }
+
+    /// Whether the texts are all there.
+    pub fn has_texts(&self) -> bool {
+        ["h", "l0", "l1", "l2"].iter().all(|name| self.at(name).is_file())
+    }
+
+    /// Whether a name still leads to what was opened under it.
+    pub fn leads_to(&self, name: &str, opened: impl AsFd) -> bool {
+        let id = |s: rustix::fs::Stat| (s.st_dev, s.st_ino);
+        let (now, then) = (rustix::fs::lstat(self.at(name)), rustix::fs::fstat(opened));
+        now.is_ok_and(|now| then.is_ok_and(|then| id(now) == id(then)))
     }
 
     pub fn base(&self) -> &Path {
@@ -176,6 +203,7 @@ impl Files {
     /// The command's text for the shell to source.
     pub fn deliver_command(&mut self, bytes: &[u8]) -> io::Result<Option<Feeder>> {
         match self.next_command.take() {
+            Some(file) if file.metadata()?.nlink() == 0 => Err(io::ErrorKind::NotFound.into()),
             Some(file) => self.fill("u", file, bytes).map(|()| None),
             None => self.deliver("u", bytes),
         }
