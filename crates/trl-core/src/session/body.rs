@@ -171,7 +171,8 @@ impl Body {
     }
 
     /// Puts back what a command removed from the session directory, or all of it. Shell and clone go on: they wait on
-    /// descriptors, and open everything else by name. Not while a command runs. True if there was something to do, and it was done.
+    /// descriptors, and open everything else by name. Not while a command runs. True if there was something to do, and
+    /// it was done.
     pub fn mend(&mut self, engine: &Engine) -> bool {
         if self.is_intact() {
             return false;

@@ -84,6 +84,11 @@ impl Task {
             true => Vec::new(),
             false => tree::children_of_main_thread(main.pid),
         };
+        if let (true, Some(fd)) = (dump, &shell.dump) {
+            // What an earlier one, given up for taking too long, printed after all.
+            let mut buf = Zeroizing::new([0; 4096]);
+            while let Ok(Found::Bytes(_)) = fifo::read(fd, &mut *buf) {}
+        }
         if let Err(e) = shell.control.tell(shell.slot, &verb, nonce) {
             return tracing::warn!(session = %self.session.spec.id, error = %e, "no rollback point");
         }
