@@ -3,7 +3,8 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::Signal;
@@ -12,11 +13,13 @@ use trl_sys::tree;
 use trl_sys::zygote::Zygote;
 
 use crate::clock::Stamp;
+use crate::descriptors::{self, Shares};
 use crate::env::Inherited;
 use crate::events::Events;
 use crate::output::{Budget, Capacity, Log, spill::Spill};
 use crate::place::Place;
 use crate::registry::Registry;
+use crate::seats::{Seat, Seats};
 use crate::settings::Settings;
 
 #[derive(Debug)]
@@ -26,12 +29,16 @@ pub struct Engine {
     pub place: Place,
     pub inherited: Inherited,
     pub open_files: OpenFiles,
+    pub shares: Shares,
+    /// Descriptors that outlive the command they belong to.
+    pub leftovers: Seats,
     pub budget: Arc<Budget>,
     pub events: Events,
     pub executions: Registry,
     pub counters: Counters,
     /// Commands running right now.
-    running: Arc<AtomicUsize>,
+    running: Seats,
+    spill_dir: Option<Arc<Path>>,
     /// Children this process had before it became a daemon: not its to end.
     pub foreign_children: Vec<i32>,
     zygote: Mutex<Zygote>,
@@ -47,25 +54,6 @@ pub struct Counters {
     pub timeouts: AtomicU64,
 }
 
-/// One counted thing, a session's place or a running command; given back when dropped.
-#[derive(Debug)]
-pub struct Seat(Arc<AtomicUsize>);
-
-impl Seat {
-    /// Takes one of `limit` seats.
-    pub(crate) fn take(taken: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
-        let more = |n: usize| (n < limit).then_some(n + 1);
-        taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        Some(Self(Arc::clone(taken)))
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl Counters {
     pub fn add(counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
@@ -75,17 +63,27 @@ impl Counters {
 impl Engine {
     /// Starts the zygote and makes this daemon's directory.
     pub fn start(settings: Settings, inherited: Inherited, open_files: OpenFiles) -> io::Result<Arc<Self>> {
+        if open_files.usable < descriptors::FEWEST {
+            let (have, need) = (open_files.usable, descriptors::FEWEST);
+            return Err(io::Error::other(format!(
+                "{have} open files are allowed, at least {need} are needed"
+            )));
+        }
+        let shares = Shares::of(open_files.usable);
         let place = Place::create(settings.runtime_dir.as_deref())?;
         Ok(Arc::new(Self {
             started: Stamp::now(),
             place,
             inherited,
             open_files,
+            shares,
+            leftovers: Seats::new(shares.leftovers),
             budget: Budget::new(settings.output_total_bytes),
             events: Events::default(),
             executions: Registry::new(settings.results, settings.results_bytes),
             counters: Counters::default(),
-            running: Arc::default(),
+            running: Seats::new(usize::MAX),
+            spill_dir: settings.spill_dir.as_deref().map(Arc::from),
             foreign_children: tree::children(i32::try_from(std::process::id()).unwrap_or(0)),
             zygote: Mutex::new(Zygote::start()?),
             spare_keeper: Mutex::new(None),
@@ -95,17 +93,17 @@ impl Engine {
 
     /// Counts a command as running for as long as the seat lives.
     pub(crate) fn count_running(&self) -> Option<Seat> {
-        Seat::take(&self.running, usize::MAX)
+        self.running.take()
     }
 
     /// Whether more than one is at work.
     pub(crate) fn is_shared(&self) -> bool {
-        self.running.load(Ordering::Relaxed) > 1
+        self.running.taken() > 1
     }
 
     /// Whether some session is running a command.
     pub(crate) fn is_busy(&self) -> bool {
-        self.running.load(Ordering::Relaxed) > 0
+        self.running.taken() > 0
     }
 
     pub fn zygote_pid(&self) -> i32 {
@@ -164,11 +162,10 @@ impl Engine {
     /// A log for one stream of a command.
     pub fn log(&self, bytes: Option<usize>) -> Arc<Log> {
         let capacity = Capacity::head_and_tail(bytes.unwrap_or(self.settings.output_bytes));
-        let spill = self.settings.spill_dir.as_deref().and_then(|dir| {
-            Spill::create(dir, self.settings.spill_bytes)
-                .inspect_err(|e| tracing::warn!(dir = %dir.display(), error = %e, "no spill file"))
-                .ok()
-        });
+        let spill = self
+            .spill_dir
+            .as_ref()
+            .map(|dir| Spill::new(Arc::clone(dir), self.settings.spill_bytes, self.leftovers.clone()));
         Log::new(capacity, Arc::clone(&self.budget), spill)
     }
 }

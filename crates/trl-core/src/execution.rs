@@ -37,8 +37,6 @@ pub enum Phase {
 #[derive(Debug)]
 pub struct Finished {
     pub outcome: Outcome,
-    /// stdout and stderr as they were at the end, kept only when background processes write on: the logs move.
-    text: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Execution {
@@ -92,8 +90,8 @@ impl Execution {
         self.phase.send_replace(Phase::Running { since });
     }
 
-    pub(crate) fn finish(&self, outcome: Outcome, text: Option<(Vec<u8>, Vec<u8>)>) {
-        self.phase.send_replace(Phase::Done(Arc::new(Finished { outcome, text })));
+    pub(crate) fn finish(&self, outcome: Outcome) {
+        self.phase.send_replace(Phase::Done(Arc::new(Finished { outcome })));
     }
 
     /// It will not be run: whoever waits for it hears why.
@@ -147,13 +145,8 @@ impl Execution {
 impl Finished {
     /// The result with its text, as it was at the end.
     pub fn result(&self, execution: &Execution, dialect: Dialect) -> RunResult {
-        match &self.text {
-            Some((out, err)) => RunResult::new(self.outcome.clone(), out, err, dialect),
-            None => {
-                let (out, err) = (execution.stdout.snapshot().0, execution.stderr.snapshot().0);
-                RunResult::new(self.outcome.clone(), &out, &err, dialect)
-            }
-        }
+        let (out, err) = (execution.stdout.snapshot(), execution.stderr.snapshot());
+        RunResult::new(self.outcome.clone(), &out, &err, dialect)
     }
 }
 

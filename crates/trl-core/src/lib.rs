@@ -4,6 +4,7 @@
 //! [`shell`] (how to tell the shell) -> `trl-sys` (processes) -> [`output`] (bytes back).
 
 pub mod clock;
+pub mod descriptors;
 pub mod engine;
 pub mod env;
 pub mod events;
@@ -13,6 +14,7 @@ pub mod output;
 pub mod place;
 pub mod random;
 pub mod registry;
+pub mod seats;
 pub mod session;
 pub mod settings;
 pub mod shell;

@@ -1,13 +1,14 @@
 //! Where session directories live: a private directory, in memory if there is one, one per daemon.
 //!
-//! `<root>/d-<random>/` belongs to one daemon, which holds the lock in it, and has its session directories. A daemon
+//! `<root>/d-<random>/` belongs to one daemon, which holds a lock on it, and has its session directories. A daemon
 //! that starts removes what dead daemons of the same user (nobody holds their lock) left under the same root, after
 //! ending processes that still use it.
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use trl_sys::{machine, tree};
 
@@ -18,7 +19,7 @@ pub struct Place {
     dir: PathBuf,
     pub medium: Medium,
     /// Held for life; goes with the process, whatever ends it.
-    _lock: fs::File,
+    lock: Mutex<fs::File>,
 }
 
 impl Place {
@@ -30,19 +31,40 @@ impl Place {
         };
         private_dir(&root)?;
         remove_dead(&root);
-        let name = format!("{:016x}", crate::random::nonce());
-        // Locked before it has the name others look for.
-        let (hidden, dir) = (root.join(format!("new-{name}")), root.join(format!("d-{name}")));
-        private_dir(&hidden)?;
-        let lock = lock_file(&hidden)?;
-        fs::rename(&hidden, &dir)?;
+        let dir = root.join(format!("d-{:016x}", crate::random::nonce()));
+        let lock = claim(&dir)?;
         let medium = if machine::is_in_memory(&dir) { Medium::Memory } else { Medium::Disk };
-        Ok(Self { dir, medium, _lock: lock })
+        Ok(Self { dir, medium, lock: Mutex::new(lock) })
     }
 
     pub fn dir(&self) -> &Path {
         &self.dir
     }
+
+    /// A new, empty directory for one session. A command may have removed ours: then that is made again.
+    pub fn session_dir(&self, name: impl AsRef<Path>) -> io::Result<PathBuf> {
+        let path = self.dir.join(name);
+        let make = || fs::DirBuilder::new().mode(0o700).create(&path);
+        match make() {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                tracing::warn!(dir = %self.dir.display(), "the runtime directory is gone; making it again");
+                *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = claim(&self.dir)?;
+                make()?;
+            }
+            made => made?,
+        }
+        Ok(path)
+    }
+}
+
+/// Makes and locks a daemon's directory: locked before it has the name others look for.
+fn claim(dir: &Path) -> io::Result<fs::File> {
+    let name = dir.file_name().unwrap_or_default().display();
+    let hidden = dir.with_file_name(format!("new-{name}"));
+    private_dir(&hidden)?;
+    let lock = lock_dir(&hidden)?;
+    fs::rename(&hidden, dir)?;
+    Ok(lock)
 }
 
 impl Drop for Place {
@@ -85,10 +107,9 @@ pub fn private_dir(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Locks a daemon's directory; fails while its daemon lives.
-fn lock_file(dir: &Path) -> io::Result<fs::File> {
-    let file =
-        fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(dir.join("lock"))?;
+/// Locks a daemon's directory; fails while its daemon lives. The directory itself, since a file in it can be removed.
+fn lock_dir(dir: &Path) -> io::Result<fs::File> {
+    let file = fs::File::open(dir)?;
     rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
     Ok(file)
 }
@@ -98,7 +119,7 @@ fn remove_dead(root: &Path) {
     for entry in entries.flatten() {
         let ours = entry.file_name().to_str().is_some_and(|n| n.starts_with("d-"));
         // Whoever gets the lock knows that its owner is dead.
-        if ours && lock_file(&entry.path()).is_ok() {
+        if ours && lock_dir(&entry.path()).is_ok() {
             end_users_of(&entry.path());
             let _ = fs::remove_dir_all(entry.path());
         }

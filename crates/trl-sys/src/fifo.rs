@@ -1,7 +1,7 @@
 //! FIFOs: the channels between the daemon and a shell.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -40,6 +40,12 @@ fn open(path: &Path, mode: OFlags) -> io::Result<OwnedFd> {
 /// Sets the pipe's capacity. A refusal (the user's pipe budget is used up) leaves it as it was.
 pub fn resize(fd: impl AsFd, bytes: usize) -> bool {
     rustix::pipe::fcntl_setpipe_size(fd, bytes).is_ok()
+}
+
+/// Whether both are ends of one FIFO.
+pub fn same(one: impl AsFd, other: impl AsFd) -> bool {
+    let id = |fd: BorrowedFd<'_>| rustix::fs::fstat(fd).map(|s| (s.st_dev, s.st_ino)).ok();
+    id(one.as_fd()).is_some_and(|one| Some(one) == id(other.as_fd()))
 }
 
 /// Bytes waiting to be read.
@@ -126,6 +132,7 @@ mod tests {
         assert!(
             look(&reader, &reader)[0] == Sight { has_bytes: false, has_writer: true } && has_reader(&writer)
         );
+        assert!(same(&reader, &writer) && !same(&reader, std::io::stdin()));
         write_all(&writer, b"abc").unwrap();
         assert_eq!(pending(&reader), 3);
         assert_eq!(read(&reader, &mut buf).unwrap(), Found::Bytes(3));

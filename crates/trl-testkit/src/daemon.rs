@@ -41,6 +41,7 @@ pub struct Builder {
     env: Vec<(String, String)>,
     args: Vec<String>,
     place: Place,
+    open_files: Option<u32>,
 }
 
 impl Builder {
@@ -51,6 +52,7 @@ impl Builder {
             env: Vec::new(),
             args: Vec::new(),
             place: Place::Here,
+            open_files: None,
         }
     }
 
@@ -78,6 +80,13 @@ impl Builder {
     #[must_use]
     pub fn as_pid_1(mut self) -> Self {
         self.place = Place::PidNamespace;
+        self
+    }
+
+    /// Lets it have no more descriptors than this.
+    #[must_use]
+    pub fn open_files(mut self, most: u32) -> Self {
+        self.open_files = Some(most);
         self
     }
 
@@ -166,6 +175,10 @@ impl Daemon {
         if self.builder.place == Place::PidNamespace {
             let unshare = pid_namespace().expect("checked by the test: pid namespaces work here");
             argv.extend(unshare.into_iter().map(String::from));
+        }
+        if let Some(most) = self.builder.open_files {
+            let script = format!("ulimit -n {most}; exec \"$@\"");
+            argv.extend(["sh".into(), "-c".into(), script, "sh".into()]);
         }
         argv.push(self.builder.binary.to_str().expect("a UTF-8 path").into());
         argv.extend(["serve".into(), "--socket".into(), self.run.text("trl.sock")]);

@@ -19,9 +19,14 @@ use crate::session::spec::{checked_dir, checked_env, seconds};
 use crate::session::state::WhenBusy;
 use crate::shell::wrap::Surroundings;
 
-/// Who asks: idempotency keys of different callers never meet.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Caller(pub String);
+/// Who asks.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Idempotency keys of different names never meet.
+    pub name: String,
+    /// It gets no session while there are this many.
+    pub max_sessions: usize,
+}
 
 /// More in memory than this is what spill files are for.
 const MAX_OUTPUT_BYTES: u64 = 64 << 20;
@@ -29,16 +34,19 @@ const MAX_OUTPUT_BYTES: u64 = 64 << 20;
 impl Manager {
     /// Hands a command to its session. Resolves when it stands there; wait for the execution to see its end.
     pub async fn submit(&self, params: RunParams, caller: &Caller) -> Result<Arc<Execution>, Error> {
-        let Some(key) = params.idempotency_key.clone() else { return self.submit_new(params, |_| {}).await };
+        let Some(key) = params.idempotency_key.clone() else {
+            return self.submit_new(params, caller, |_| {}).await;
+        };
         match self.keys.claim(caller, &key, &params.command)? {
             Claim::Taken(execution) => Ok(execution),
-            Claim::Ours(claim) => self.submit_new(params, |execution| claim.fulfil(execution)).await,
+            Claim::Ours(claim) => self.submit_new(params, caller, |execution| claim.fulfil(execution)).await,
         }
     }
 
     async fn submit_new(
         &self,
         params: RunParams,
+        caller: &Caller,
         announce: impl FnOnce(&Arc<Execution>),
     ) -> Result<Arc<Execution>, Error> {
         match params.session_id.clone() {
@@ -47,7 +55,7 @@ impl Manager {
                 self.order(&session, params, announce).await
             }
             None => {
-                let session = self.create(CreateParams::default()).await?;
+                let session = self.create(CreateParams::default(), caller).await?;
                 let submitted = self.order(&session, params, announce).await;
                 self.throw_away(session, submitted.as_ref().ok().cloned());
                 submitted

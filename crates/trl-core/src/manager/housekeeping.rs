@@ -51,7 +51,7 @@ impl Manager {
             };
             let resting = matches!(state, SessionState::Idle | SessionState::Ready);
             let alive = resting || state == SessionState::Running;
-            let reason = if alive && past(session.created.monotonic, settings.absolute_ttl) {
+            let reason = if alive && past(session.opened.monotonic, settings.absolute_ttl) {
                 "it reached its greatest age"
             } else if resting && past(active, settings.idle_ttl) {
                 "it was idle for too long"

@@ -9,7 +9,7 @@ mod idempotency;
 mod pressure;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
@@ -20,7 +20,8 @@ use trl_sys::tree;
 pub use self::executions::Caller;
 use self::idempotency::Keys;
 use self::pressure::Pressure;
-use crate::engine::{Counters, Engine, Seat};
+use crate::engine::{Counters, Engine};
+use crate::seats::{Seat, Seats};
 use crate::session::handle::Session;
 use crate::session::messages::{End, Ending, Manner, Message, Order, Stdin};
 use crate::session::spec::{Program, Secrets, Spec, checked_env};
@@ -31,23 +32,15 @@ use crate::shell::wrap::Surroundings;
 pub struct Manager {
     pub engine: Arc<Engine>,
     sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
-    seats: Arc<AtomicUsize>,
-    max_sessions: usize,
+    seats: Seats,
     keys: Keys,
     pressure: Pressure,
     shutting_down: AtomicBool,
 }
 
-/// Descriptors one session may need: its FIFOs, link and watch, and two for feeding and late output.
-const FDS_PER_SESSION: u64 = 14;
-/// Descriptors for everything else: listeners, clients, files.
-const FDS_RESERVED: u64 = 128;
-
 impl Manager {
     pub fn new(engine: Arc<Engine>) -> Arc<Self> {
-        let by_fds = engine.open_files.usable.saturating_sub(FDS_RESERVED) / FDS_PER_SESSION;
-        let max_sessions =
-            engine.settings.max_sessions.min(usize::try_from(by_fds).unwrap_or(usize::MAX)).max(1);
+        let max_sessions = engine.settings.max_sessions.min(engine.shares.sessions);
         if max_sessions < engine.settings.max_sessions {
             tracing::warn!(
                 max_sessions,
@@ -58,8 +51,7 @@ impl Manager {
         Arc::new(Self {
             engine,
             sessions: Mutex::default(),
-            seats: Arc::default(),
-            max_sessions,
+            seats: Seats::new(max_sessions),
             keys: Keys::default(),
             pressure,
             shutting_down: AtomicBool::new(false),
@@ -71,33 +63,33 @@ impl Manager {
     }
 
     pub fn max_sessions(&self) -> usize {
-        self.max_sessions
+        self.seats.limit()
     }
 
     /// Sessions that have a place: all but closed and terminated ones.
     pub fn active(&self) -> usize {
-        self.seats.load(Ordering::Relaxed)
+        self.seats.taken()
     }
 
-    fn admit(&self) -> Result<Seat, Error> {
+    /// The one place where a session gets its seat, whoever wants it and however.
+    fn admit(&self, caller: &Caller) -> Result<Seat, Error> {
         if self.shutting_down.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorCode::ShuttingDown, "the daemon is ending"));
         }
         self.pressure.check()?;
-        Seat::take(&self.seats, self.max_sessions).ok_or_else(|| {
-            Error::new(
-                ErrorCode::MaxSessionsReached,
-                format!("there are {} sessions, the most allowed", self.max_sessions),
-            )
-            .hint("destroy one, or raise sessions.max in the config")
-            .detail("max_sessions", self.max_sessions)
+        self.seats.take_below(caller.max_sessions).ok_or_else(|| {
+            let most = caller.max_sessions.min(self.seats.limit());
+            let setting = if most < self.seats.limit() { "agent.max_sessions" } else { "sessions.max" };
+            Error::new(ErrorCode::MaxSessionsReached, format!("there are {most} sessions, the most allowed"))
+                .hint(format!("destroy one, or raise {setting} in the config"))
+                .detail("max_sessions", most)
         })
     }
 
     /// Starts a session; returns when its program is up. A failure leaves nothing.
-    pub async fn create(&self, params: CreateParams) -> Result<Arc<Session>, Error> {
+    pub async fn create(&self, params: CreateParams, caller: &Caller) -> Result<Arc<Session>, Error> {
         let spec = Spec::resolve(params, &self.engine.inherited, &self.engine.settings)?;
-        let seat = self.admit()?;
+        let seat = self.admit(caller)?;
         let session = Session::new(spec);
         let id = session.spec.id.clone();
         let direct = self.direct_order(&session);
@@ -157,6 +149,7 @@ impl Manager {
         &self,
         id: &SessionId,
         secrets: Option<BTreeMap<String, String>>,
+        caller: &Caller,
     ) -> Result<Arc<Session>, Error> {
         let old = self.find(id)?;
         match state::decide(old.state(), Request::Open) {
@@ -175,10 +168,8 @@ impl Manager {
             return Err(Error::invalid(format!("secret_env lacks {missing:?}"))
                 .hint("secrets are not kept when a session closes: pass them again"));
         }
-        let seat = self.admit()?;
-        let spec = old.spec.reopened(old.public().working_dir.clone(), Secrets::new(secrets));
-        let session = Session::new(spec);
-        session.public().commands = old.public().commands;
+        let seat = self.admit(caller)?;
+        let session = old.reopened(Secrets::new(secrets));
         self.sessions().insert(id.clone(), Arc::clone(&session));
         task::spawn(Arc::clone(&self.engine), Arc::clone(&session), seat, Start::WithFirstCommand);
         Ok(session)

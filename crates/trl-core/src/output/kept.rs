@@ -38,6 +38,12 @@ impl Slice {
     pub fn next(&self) -> u64 {
         self.offset + self.bytes.len() as u64
     }
+
+    /// The same piece of a stream that has `by` bytes before this one.
+    pub fn shifted(self, by: u64) -> Self {
+        let gap = self.gap.map(|(from, to)| (from + by, to + by));
+        Self { offset: self.offset + by, gap, ..self }
+    }
 }
 
 #[derive(Debug)]
@@ -59,6 +65,12 @@ impl Kept {
     pub fn new(capacity: Capacity, budget: Arc<Budget>, spill: Option<Spill>) -> Self {
         let (head, tail) = (Vec::new(), Vec::new());
         Self { capacity, head, tail, start: 0, total: 0, full: false, charged: 0, budget, spill }
+    }
+
+    /// As empty as this one was, for what comes after it.
+    pub fn continued(&self) -> Self {
+        let spill = self.spill.as_ref().map(Spill::rest);
+        Self::new(self.capacity, Arc::clone(&self.budget), spill)
     }
 
     pub fn total(&self) -> u64 {
@@ -206,6 +218,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::seats::Seats;
 
     fn kept(capacity: Capacity, budget: usize) -> Kept {
         Kept::new(capacity, Budget::new(budget), None)
@@ -234,7 +247,7 @@ mod tests {
     #[test]
     fn a_spill_makes_the_middle_readable_up_to_its_cap() {
         let dir = tempfile::tempdir().unwrap();
-        let spill = Spill::create(dir.path(), 5).unwrap();
+        let spill = Spill::new(dir.path().into(), 5, Seats::new(1));
         let mut log = Kept::new(Capacity::head_and_tail(4), Budget::new(1 << 20), Some(spill));
         log.append(b"ab");
         for byte in b"cdefghijkl" {

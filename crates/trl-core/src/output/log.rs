@@ -3,6 +3,9 @@
 //! A [`Follower`] is a reader that wants every byte (a stream to a client). While one lags behind, [`Log::crowded`]
 //! asks the writer's side to pause, but only as long as that follower keeps a decent pace: a stalled one soon
 //! runs out of patience, the writer goes on, and the follower is told which range it missed.
+//!
+//! A log is sealed when its command ends while a background process writes on: what is kept of the command's own
+//! output stays as it is, and what comes later is kept beside it, under the same offsets.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -32,6 +35,8 @@ pub struct Log {
 #[derive(Debug)]
 struct Inner {
     kept: Kept,
+    /// What came after the seal.
+    late: Option<Kept>,
     closed: bool,
     followers: Vec<Place>,
     next_follower: u64,
@@ -59,6 +64,7 @@ impl Log {
     pub fn new(capacity: Capacity, budget: Arc<Budget>, spill: Option<Spill>) -> Arc<Self> {
         let inner = Inner {
             kept: Kept::new(capacity, budget, spill),
+            late: None,
             closed: false,
             followers: Vec::new(),
             next_follower: 0,
@@ -72,8 +78,18 @@ impl Log {
     }
 
     pub fn append(&self, bytes: &[u8]) {
-        self.lock().kept.append(bytes);
+        let mut inner = self.lock();
+        let inner = &mut *inner;
+        inner.late.as_mut().unwrap_or(&mut inner.kept).append(bytes);
         self.grown.notify_waiters();
+    }
+
+    /// From here on nothing changes what [`Log::snapshot`] shows.
+    pub fn seal(&self) {
+        let mut inner = self.lock();
+        if inner.late.is_none() {
+            inner.late = Some(inner.kept.continued());
+        }
     }
 
     /// No more will come.
@@ -83,27 +99,32 @@ impl Log {
     }
 
     pub fn total(&self) -> u64 {
-        self.lock().kept.total()
+        self.lock().total()
     }
 
     pub fn memory(&self) -> usize {
-        self.lock().kept.memory()
+        let inner = self.lock();
+        inner.kept.memory() + inner.late.as_ref().map_or(0, Kept::memory)
     }
 
+    /// The range that [`Log::snapshot`] lacks.
     pub fn omitted(&self) -> Option<(u64, u64)> {
         self.lock().kept.omitted()
     }
 
-    /// Everything in memory, and the range that is not.
-    pub fn snapshot(&self) -> (Vec<u8>, Option<(u64, u64)>) {
-        let inner = self.lock();
-        (inner.kept.everything(), inner.kept.omitted())
+    /// Everything in memory, up to the seal if there is one.
+    pub fn snapshot(&self) -> Vec<u8> {
+        self.lock().kept.everything()
     }
 
     pub fn read(&self, since: u64, limit: usize) -> Reading {
         let inner = self.lock();
-        let slice = inner.kept.read(since, limit);
-        let done = inner.closed && slice.next() == inner.kept.total();
+        let sealed = inner.kept.total();
+        let slice = match &inner.late {
+            Some(late) if since >= sealed => late.read(since - sealed, limit).shifted(sealed),
+            _ => inner.kept.read(since, limit),
+        };
+        let done = inner.closed && slice.next() == inner.total();
         Reading { slice, done }
     }
 
@@ -114,7 +135,7 @@ impl Log {
             grown.as_mut().enable();
             {
                 let inner = self.lock();
-                if inner.closed || inner.kept.total() > since {
+                if inner.closed || inner.total() > since {
                     return;
                 }
             }
@@ -151,9 +172,13 @@ impl Log {
 }
 
 impl Inner {
+    fn total(&self) -> u64 {
+        self.kept.total() + self.late.as_ref().map_or(0, Kept::total)
+    }
+
     /// Those far behind that still have patience left.
     fn laggards(&mut self) -> impl Iterator<Item = &mut Place> {
-        let total = self.kept.total();
+        let total = self.total();
         self.followers.iter_mut().filter(move |p| total - p.offset >= WINDOW && !p.patience.is_zero())
     }
 
@@ -244,6 +269,24 @@ mod tests {
         log.append(&[0; 300_000]);
         drop(follower);
         assert!(log.crowded().is_none());
+    }
+
+    #[test]
+    fn what_comes_after_the_seal_changes_nothing_before_it() {
+        let budget = Budget::new(1 << 20);
+        let log = Log::new(Capacity::head_and_tail(8), Arc::clone(&budget), None);
+        log.append(b"abcdefghij");
+        let (text, omitted) = (log.snapshot(), log.omitted());
+        log.seal();
+        log.append(b"0123456789");
+        assert_eq!((log.snapshot(), log.omitted()), (text, omitted));
+        assert_eq!(log.total(), 20);
+        assert_eq!(log.read(8, 100).slice, Slice { offset: 8, bytes: b"ij".to_vec(), gap: None });
+        assert_eq!(log.read(10, 100).slice.bytes, b"0123");
+        assert_eq!(log.read(14, 9).slice, Slice { offset: 16, bytes: b"6789".to_vec(), gap: Some((14, 16)) });
+        log.close();
+        assert!(!log.read(8, 100).done && log.read(16, 100).done);
+        assert_eq!(log.memory(), budget.used());
     }
 
     #[test]

@@ -5,11 +5,13 @@
 //!
 //! - [`kept`]: the bytes themselves, pure: what is kept, what was dropped, what a range reads as.
 //! - [`log`]: a shared log: appending, waiting for more, following without loss.
+//! - [`late`]: what background processes write after their command's end.
 //! - [`budget`]: the memory all logs share.
 //! - [`spill`]: the unlinked file behind a log.
 
 pub mod budget;
 pub mod kept;
+pub mod late;
 pub mod log;
 pub mod spill;
 

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
+use rustix::io::Errno;
 use trl_proto::{Error, ErrorCode};
 use trl_sys::link::{Group, Spawn};
 use trl_sys::poller::Watch;
@@ -79,7 +80,7 @@ impl Body {
     }
 
     fn try_open(engine: &Engine, spec: &Spec) -> io::Result<Self> {
-        let base = engine.place.dir().join(spec.id.as_str());
+        let base = engine.place.session_dir(spec.id.as_str())?;
         let medium = engine.place.medium;
         let files = match &spec.program {
             Program::Shell { kind, .. } => Files::create(*kind, base, medium)?,
@@ -91,8 +92,8 @@ impl Body {
             Program::Shell { kind, .. } => Some(Shell::open(*kind, &files, &watch, &spec.working_dir)?),
             Program::Direct { .. } => None,
         };
-        let out = Outlet::open(&files, &watch, Source::Stdout)?;
-        let err = Outlet::open(&files, &watch, Source::Stderr)?;
+        let out = Outlet::open(&files, &watch, Source::Stdout, engine.leftovers.clone())?;
+        let err = Outlet::open(&files, &watch, Source::Stderr, engine.leftovers.clone())?;
         Ok(Self {
             watch,
             link,
@@ -174,10 +175,46 @@ impl Body {
     /// What the next command needs, while there is time.
     pub fn prepare(&mut self) {
         self.files.wipe_command();
-        for outlet in [&mut self.out, &mut self.err] {
-            // a failure shows when the command is told
-            let _ = outlet.hold(&self.files);
+        // a failure shows when the command is told
+        let _ = self.hold_streams();
+    }
+
+    pub fn hold_streams(&mut self) -> io::Result<()> {
+        self.out.hold(&self.files, &self.watch)?;
+        self.err.hold(&self.files, &self.watch)
+    }
+
+    /// Puts back what a command removed from the session directory, or all of it. Shell and clone go on: they wait on
+    /// descriptors, and open everything else by name. Not while a command runs. True if there was something to do, and
+    /// it was done.
+    pub fn mend(&mut self, engine: &Engine) -> bool {
+        if self.is_intact() {
+            return false;
         }
+        let mended = self.try_mend(engine);
+        tracing::warn!(dir = %self.files.base().display(), ?mended, "something in a session directory is gone");
+        mended.is_ok()
+    }
+
+    fn is_intact(&self) -> bool {
+        let Some(shell) = &self.shell else { return true };
+        shell.control.is_intact(&self.files)
+            && shell.dump.as_ref().is_none_or(|fd| self.files.leads_to("d", fd))
+            && self.out.is_intact(&self.files)
+            && self.err.is_intact(&self.files)
+            && self.files.has_texts()
+    }
+
+    fn try_mend(&mut self, engine: &Engine) -> io::Result<()> {
+        let name = self.files.base().file_name().unwrap_or_default().to_os_string();
+        self.files.mend(|| engine.place.session_dir(&name))?;
+        let (files, watch) = (&self.files, &self.watch);
+        if let Some(shell) = &mut self.shell {
+            shell.control.reopen(files, watch)?;
+            shell.dump = Shell::open_dump(files, watch)?;
+        }
+        self.out.reopen(files, watch)?;
+        self.err.reopen(files, watch)
     }
 
     /// A shell has become the session's.
@@ -213,14 +250,7 @@ impl Body {
 impl Shell {
     fn open(kind: Kind, files: &Files, watch: &Watch, cwd: &str) -> io::Result<Self> {
         let control = Control::open(kind, files, watch)?;
-        let dump = match files.at("d") {
-            path if path.exists() => Some(fifo::open_both(&path)?),
-            _ => None,
-        };
-        if let Some(fd) = &dump {
-            fifo::resize(fd, fifo::SMALL);
-            watch.add(fd, Source::Dump.token())?;
-        }
+        let dump = Self::open_dump(files, watch)?;
         Ok(Self {
             kind,
             control,
@@ -236,6 +266,18 @@ impl Shell {
         })
     }
 
+    /// Only shells that can print their state have one.
+    fn open_dump(files: &Files, watch: &Watch) -> io::Result<Option<OwnedFd>> {
+        let path = files.at("d");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let fd = fifo::open_both(&path)?;
+        fifo::resize(&fd, fifo::SMALL);
+        watch.add(&fd, Source::Dump.token())?;
+        Ok(Some(fd))
+    }
+
     /// A slot neither the shell nor its clone listens on.
     pub fn free_slot(&self) -> usize {
         let taken = self.standby.as_ref().map(|s| s.slot);
@@ -245,27 +287,21 @@ impl Shell {
 
 /// Why a session could not be started, in the words of the wire.
 pub fn start_error(stage: &str, error: &io::Error) -> Error {
-    let code = match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorCode::StorageFull,
-        _ if matches!(
-            error.raw_os_error(),
-            Some(libc_errno::EMFILE | libc_errno::ENFILE | libc_errno::EAGAIN)
-        ) =>
-        {
-            ErrorCode::ResourcePressure
-        }
-        _ => ErrorCode::ShellStartFailed,
-    };
+    let code = shortage(error).unwrap_or(ErrorCode::ShellStartFailed);
     Error::new(code, format!("starting the session failed ({stage}): {error}"))
         .detail("stage", stage)
         .detail("errno", error.raw_os_error().unwrap_or(0))
 }
 
-/// The three errno values that mean "try again when there is room".
-mod libc_errno {
-    pub(super) const EAGAIN: i32 = rustix::io::Errno::AGAIN.raw_os_error();
-    pub(super) const EMFILE: i32 = rustix::io::Errno::MFILE.raw_os_error();
-    pub(super) const ENFILE: i32 = rustix::io::Errno::NFILE.raw_os_error();
+/// The code for an error that means "try again when there is room".
+pub fn shortage(error: &io::Error) -> Option<ErrorCode> {
+    const PRESSURE: [Errno; 4] = [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(ErrorCode::StorageFull),
+        _ => {
+            Errno::from_io_error(error).filter(|e| PRESSURE.contains(e)).map(|_| ErrorCode::ResourcePressure)
+        }
+    }
 }
 
 /// The code a shell shows for an exit, and the signal's name when it was one.

@@ -40,16 +40,16 @@ impl Task {
         let Some(mut run) = self.take_run() else { return };
         let Some(body) = &mut self.body else { return };
         let at = Instant::now();
-        let text = run.drain(body);
+        run.drain(body);
         let background = body.find_background();
         let fresh = background.iter().filter(|p| !run.older.contains(p)).map(|p| p.pid).collect();
         body.background = background;
         let Some(shell) = &mut body.shell else { return };
         shell.last_code = run.reported.filter(|c| (0..256).contains(c)).unwrap_or(0);
         shell.since_point += 1;
-        let state = self.replaced.take().unwrap_or(ShellState::Kept);
-        let end = End { at, shell: state, lost: 0, background: fresh, cwd: shell.cwd.clone() };
-        self.publish(&run, end, text);
+        let (state, lost) = self.replaced.take().unwrap_or((ShellState::Kept, 0));
+        let end = End { at, shell: state, lost, background: fresh, cwd: shell.cwd.clone() };
+        self.publish(&run, end);
         if let Some(body) = &mut self.body {
             run::tidy(body, &run.order);
         }
@@ -80,12 +80,12 @@ impl Task {
         let at = Instant::now();
         let base = body.shell.as_mut().map(|s| s.control.base_output()).unwrap_or_default();
         run.keep_base(&base);
-        let text = run.drain(body);
+        run.drain(body);
         run::tidy(body, &run.order);
         let own_exit = run.stop.is_none() && matches!(run.died, Some(Exit::Code(_)));
         let ends_session =
             body.shell.is_none() || (self.session.spec.on_exit == OnExit::Terminate && own_exit);
-        let done = Box::new(Done { run: *run, at, text });
+        let done = Box::new(Done { run: *run, at });
         if ends_session || self.ending.is_some() {
             if self.ending.is_none() {
                 self.plan_end(Ending::Terminated, "its command ended".into(), None);
@@ -137,10 +137,10 @@ impl Task {
             let code = done.run.died.map_or(0, Exit::shell_code);
             shell.last_code = if (0..256).contains(&code) { code } else { 0 };
         }
-        self.publish(&done.run, end, done.text);
+        self.publish(&done.run, end);
     }
 
-    pub(super) fn publish(&mut self, run: &Run, end: End, text: Option<(Vec<u8>, Vec<u8>)>) {
+    pub(super) fn publish(&mut self, run: &Run, end: End) {
         let outcome = run.outcome(end);
         let execution = &run.order.execution;
         let happening = Happening::ExecFinished {
@@ -164,7 +164,7 @@ impl Task {
         if self.queue.is_empty() && !matches!(self.phase, Phase::Over) {
             self.set_state(SessionState::Idle);
         }
-        execution.finish(outcome, text);
+        execution.finish(outcome);
         self.engine.executions.retire(execution);
         self.engine.events.emit(happening);
     }

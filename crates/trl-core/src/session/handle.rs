@@ -9,7 +9,7 @@ use trl_proto::session::{Running, SessionInfo, SessionState};
 use trl_proto::{Dialect, Error, ErrorCode, ExecutionId};
 
 use super::messages::Message;
-use super::spec::Spec;
+use super::spec::{Secrets, Spec};
 use super::state::Denial;
 use crate::clock::Stamp;
 use crate::execution::{Execution, Phase, millis};
@@ -18,6 +18,8 @@ use crate::execution::{Execution, Phase, millis};
 pub struct Session {
     pub spec: Spec,
     pub created: Stamp,
+    /// When its processes could last begin to live: its age counts from here.
+    pub opened: Stamp,
     public: Mutex<Public>,
     inbox: Mutex<Option<mpsc::Sender<Message>>>,
     /// The keeper's pid, 0 while there is none: how a peer inside the session is recognised.
@@ -41,12 +43,24 @@ pub struct Public {
 
 impl Session {
     pub fn new(spec: Spec) -> Arc<Self> {
-        let created = Stamp::now();
+        Self::with_past(spec, Stamp::now(), 0)
+    }
+
+    /// The same session again, where it was when it closed. It keeps its past, but not its age: one that was closed
+    /// for its age would be of no use.
+    pub fn reopened(&self, secrets: Secrets) -> Arc<Self> {
+        let public = self.public();
+        let spec = self.spec.reopened(public.working_dir.clone(), secrets);
+        Self::with_past(spec, self.created, public.commands)
+    }
+
+    fn with_past(spec: Spec, created: Stamp, commands: u64) -> Arc<Self> {
+        let opened = Stamp::now();
         let public = Public {
             state: SessionState::Creating,
             working_dir: spec.working_dir.clone(),
-            last_activity: created,
-            commands: 0,
+            last_activity: opened,
+            commands,
             pid: None,
             running: None,
             direct: None,
@@ -55,6 +69,7 @@ impl Session {
         Arc::new(Self {
             spec,
             created,
+            opened,
             public: Mutex::new(public),
             inbox: Mutex::new(None),
             keeper: AtomicI32::new(0),

@@ -16,12 +16,10 @@
 //! - [`body`]: its processes: keeper link, FIFOs, shell and clone.
 //! - [`phase`]: where the task stands; [`requests`], [`finish`], [`recover`], [`lifetime`]: what it does there.
 //! - [`run`]: one execution in flight; [`stop`]: ending one.
-//! - [`late`]: output of background processes after their execution ended.
 
 pub mod body;
 mod finish;
 pub mod handle;
-pub mod late;
 mod lifetime;
 pub mod messages;
 mod phase;

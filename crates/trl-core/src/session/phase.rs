@@ -9,7 +9,7 @@ use super::body::Standby;
 use super::messages::Ending;
 use super::run::Run;
 use super::stop::Stop;
-use crate::engine::Seat;
+use crate::seats::Seat;
 
 #[derive(Debug)]
 pub(super) enum Phase {
@@ -83,7 +83,6 @@ pub(super) enum Then {
 pub(super) struct Done {
     pub(super) run: Run,
     pub(super) at: Instant,
-    pub(super) text: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use trl_proto::event::Happening;
 use trl_proto::exec::ShellState;
 use trl_proto::session::{Renewal, SessionState};
 use trl_proto::{Error, ErrorCode};
+use trl_sys::cwd;
 use trl_sys::fifo::{self, Found};
 use trl_sys::tree::{self, Proc};
 use zeroize::Zeroizing;
@@ -19,7 +20,6 @@ use zeroize::Zeroizing;
 use super::body::{Body, Snapshot, Standby};
 use super::messages::Reply;
 use super::phase::{Dump, Phase, Renewing, Then};
-use super::spec::checked_dir;
 use super::task::Task;
 use crate::engine::Counters;
 use crate::random::nonce;
@@ -67,6 +67,10 @@ impl Task {
         if !body.background.is_empty() {
             body.background = body.find_background();
         }
+        if body.standby().is_none() {
+            // The last one may have died of it; while a command ran nothing could be done about that.
+            body.mend(&self.engine);
+        }
         body.prepare();
         let before = body.children_before_clone();
         let (Some(_), Some(shell)) = (body.main, &mut body.shell) else { return };
@@ -77,6 +81,11 @@ impl Task {
         let slot = shell.free_slot();
         let verb = if dump { 'd' } else { ['0', '1', '2'][slot] };
         shell.control.forget(slot);
+        if let (true, Some(fd)) = (dump, &shell.dump) {
+            // What an earlier one, given up for taking too long, printed after all.
+            let mut buf = Zeroizing::new([0; 4096]);
+            while let Ok(Found::Bytes(_)) = fifo::read(fd, &mut *buf) {}
+        }
         if let Err(e) = shell.control.tell(shell.slot, verb, nonce) {
             return tracing::warn!(session = %self.session.spec.id, error = %e, "no rollback point");
         }
@@ -188,6 +197,9 @@ impl Task {
             && let Some(renewing) = &mut self.renewing
         {
             // The shell has not even read it: slow or stopped, but nothing went wrong.
+            if let Some(main) = self.body.as_ref().and_then(|b| b.main) {
+                tree::signal(main, Signal::CONT);
+            }
             renewing.until = Instant::now() + POINT_LIMIT;
             return;
         }
@@ -205,7 +217,8 @@ impl Task {
     fn try_renewal_again(&mut self) {
         const MOST: u8 = 2;
         self.renewals_failed = self.renewals_failed.saturating_add(1);
-        if self.renewals_failed <= MOST && matches!(self.phase, Phase::Idle) {
+        if let (Phase::Idle, Some(body), true) = (&self.phase, &mut self.body, self.renewals_failed <= MOST) {
+            body.mend(&self.engine);
             self.renew_at = Some(Instant::now());
         }
     }
@@ -217,7 +230,7 @@ impl Task {
         let mut buf = Zeroizing::new([0; 4096]);
         while let Ok(Found::Bytes(n)) = fifo::read(fd, &mut *buf) {
             if let Phase::Dumping { text, .. } = &mut self.phase
-                && text.len() < MAX_SNAPSHOT
+                && text.len() <= MAX_SNAPSHOT
             {
                 text.extend_from_slice(&buf[..n]);
             }
@@ -230,6 +243,14 @@ impl Task {
             return;
         };
         let Some(body) = &mut self.body else { return };
+        if text.is_empty() {
+            // Even an empty state is some text: it went elsewhere.
+            body.mend(&self.engine);
+            return self.dump_failed("nothing came");
+        }
+        if text.len() > MAX_SNAPSHOT {
+            return self.dump_failed("it is too large");
+        }
         let Some(shell) = &mut body.shell else { return };
         shell.snapshot = Some(Snapshot { text, cwd: shell.cwd.clone() });
         shell.since_point = 0;
@@ -245,14 +266,30 @@ impl Task {
         }
     }
 
+    /// The older point stays, and with it the count of commands that a rollback would undo.
+    fn dump_failed(&mut self, why: &str) {
+        tracing::warn!(session = %self.session.spec.id, why, "the state could not be printed");
+        self.phase = Phase::Idle;
+        let Some(shell) = self.body.as_mut().and_then(|b| b.shell.as_mut()) else { return };
+        if shell.kind.survival() == Survival::Clone {
+            // It was to be built anew: not now, but after as many rollbacks again. Until then it is cloned.
+            shell.depth = 0;
+            self.renew_at = Some(Instant::now());
+        }
+        self.try_next();
+    }
+
     // ---- using the rollback point
 
     /// The shell is gone: its clone takes over, or a fresh one.
     pub(super) fn recover(&mut self, then: Then) {
+        // From here on nothing that was on its way can report.
+        let mended = self.body.as_mut().is_some_and(|b| b.mend(&self.engine));
         if let Some(renewing) = &self.renewing {
             // A shell that does not know its pid cannot go on before its clone is up, so that one is of no use.
             if self.body.as_ref().and_then(|b| b.shell.as_ref()).is_some_and(|s| s.kind.knows_its_pid())
                 && Instant::now() < renewing.until
+                && !mended
                 && !self.never_heard()
             {
                 self.phase = Phase::Awaiting { then };
@@ -260,20 +297,17 @@ impl Task {
             }
             self.forget_unheard();
         }
-        let standby = self.body.as_mut().and_then(|b| b.shell.as_mut()).and_then(|s| s.standby.take());
-        let alive = standby.filter(|s| tree::identify(s.proc.pid) == Some(s.proc));
+        let Some(shell) = self.body.as_mut().and_then(|b| b.shell.as_mut()) else { return };
+        let alive = shell.standby.take().filter(|s| tree::identify(s.proc.pid) == Some(s.proc));
         let Some(standby) = alive else { return self.restart(then) };
+        // A `kill -STOP 0` has stopped it too.
+        tree::signal(standby.proc, Signal::CONT);
         let nonce = nonce();
-        let told = self
-            .body
-            .as_ref()
-            .and_then(|b| b.shell.as_ref())
-            .map(|s| s.control.tell(standby.slot, 'p', nonce));
-        match told {
-            Some(Ok(())) => {
+        match shell.control.tell(standby.slot, 'p', nonce) {
+            Ok(()) => {
                 self.phase = Phase::Promoting { nonce, until: Instant::now() + POINT_LIMIT, standby, then }
             }
-            _ => self.restart(then),
+            Err(_) => self.restart(then),
         }
     }
 
@@ -303,13 +337,16 @@ impl Task {
     pub(super) fn restart(&mut self, then: Then) {
         let Some(body) = &mut self.body else { return };
         body.drop_standby();
+        body.mend(&self.engine);
         let Some(shell) = &mut body.shell else { return };
-        let wanted = shell.snapshot.as_ref().map_or(&shell.cwd, |s| &s.cwd);
-        let cwd = checked_dir(wanted).unwrap_or_else(|_| "/".into());
+        match &shell.snapshot {
+            Some(snapshot) => shell.cwd.clone_from(&snapshot.cwd),
+            None => shell.since_point = 0,
+        }
+        let cwd = shell.cwd.clone();
         shell.slot = 0;
-        shell.control.forget(0);
+        shell.control.forget_all();
         shell.depth = 0;
-        shell.cwd.clone_from(&cwd);
         let nonce = nonce();
         match body.spawn(&self.engine, &self.session.spec, &cwd, nonce) {
             Ok(()) => {
@@ -323,9 +360,23 @@ impl Task {
         }
     }
 
+    /// The last known directory is gone: it is for the keeper to find out, since asking may take for ever.
+    pub(super) fn start_in_root(&mut self) -> bool {
+        let shell = self.body.as_mut().and_then(|b| b.shell.as_mut()).filter(|s| s.cwd != "/");
+        let (Some(shell), true) = (shell, self.session.state() != SessionState::Creating) else {
+            return false;
+        };
+        shell.cwd = "/".into();
+        if let Some(snapshot) = &mut shell.snapshot {
+            snapshot.cwd = "/".into();
+        }
+        self.start_again();
+        true
+    }
+
     pub(super) fn started(&mut self) {
         self.said = Vec::new();
-        self.keepers_lost = 0;
+        self.starts_lost = 0;
         let Phase::Starting { then, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
         let Some(body) = &mut self.body else { return };
         match tell_restore(body) {
@@ -344,7 +395,9 @@ impl Task {
     fn restored(&mut self) {
         let Phase::Restoring { then, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
         self.forget_restore();
-        self.shell_is_up(then, ShellState::RolledBack, 0);
+        let shell = self.body.as_mut().and_then(|b| b.shell.as_mut());
+        let lost = shell.map_or(0, |s| std::mem::take(&mut s.since_point));
+        self.shell_is_up(then, ShellState::RolledBack, lost);
     }
 
     /// What carried the snapshot holds its secrets.
@@ -383,7 +436,7 @@ impl Task {
             }
             Then::Replace => {
                 self.count(state);
-                self.replaced = Some(state);
+                self.replaced = Some((state, lost));
             }
             Then::Publish(done) => {
                 self.count(state);
@@ -441,9 +494,7 @@ impl Task {
             }
             Phase::Promoting { until, .. } if now >= *until => self.promotion_failed(),
             Phase::Dumping { until, .. } if now >= *until => {
-                tracing::warn!(session = %self.session.spec.id, "the state could not be printed");
-                self.phase = Phase::Idle;
-                self.try_next();
+                self.dump_failed("it takes too long");
             }
             _ => {}
         }
@@ -456,15 +507,7 @@ impl Task {
         if reported == shell.cwd.as_bytes() {
             return;
         }
-        let actual = format!("/proc/{}/cwd", main.pid);
-        let same = |path: &str| {
-            let id = |p: &str| rustix::fs::stat(p).ok().map(|s| (s.st_dev, s.st_ino));
-            path.starts_with('/') && id(path).is_some() && id(path) == id(&actual)
-        };
-        shell.cwd = match std::str::from_utf8(reported) {
-            Ok(path) if same(path) => path.to_string(),
-            _ => std::fs::read_link(&actual).map(|p| p.display().to_string()).unwrap_or_default(),
-        };
+        shell.cwd = cwd::of(main.pid, reported).map(|p| p.display().to_string()).unwrap_or_default();
     }
 }
 

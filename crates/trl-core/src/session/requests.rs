@@ -86,7 +86,11 @@ impl Task {
         }
         match Run::begin(order, body) {
             Err(refused) => {
-                let (order, error) = *refused;
+                let (mut order, error) = *refused;
+                if order.tries == 0 && body.mend(&self.engine) {
+                    order.tries += 1;
+                    return self.queue.push_front(order);
+                }
                 self.engine.executions.refuse(&order.execution, error);
                 if self.queue.is_empty() {
                     self.set_state(SessionState::Idle);
@@ -173,7 +177,7 @@ impl Task {
             background_pids: None,
             working_dir: cwd,
         };
-        execution.finish(outcome, None);
+        execution.finish(outcome);
         self.engine.executions.retire(&execution);
     }
 

@@ -14,15 +14,14 @@ use trl_sys::fifo::Found;
 use trl_sys::reap::Exit;
 use trl_sys::tree::Proc;
 
-use super::body::{Body, exit_parts};
-use super::late;
+use super::body::{Body, exit_parts, shortage};
 use super::messages::{Order, Stdin};
 use super::stop::Stop;
 use crate::execution::millis;
 use crate::output::Log;
 use crate::random::nonce;
 use crate::shell::Kind;
-use crate::shell::channel::{Leftover, Outlet, Source};
+use crate::shell::channel::{Outlet, Source};
 use crate::shell::feed::Feeder;
 use crate::shell::files::Medium;
 use crate::shell::script;
@@ -166,7 +165,7 @@ impl Run {
     }
 
     /// Everything written before now is this command's; who still holds a pipe becomes a late writer.
-    pub fn drain(&mut self, body: &mut Body) -> Option<(Vec<u8>, Vec<u8>)> {
+    pub fn drain(&mut self, body: &mut Body) {
         self.stdin = None;
         self.text.clear();
         body.out.release();
@@ -184,28 +183,11 @@ impl Run {
             self.order.execution.stdout.append(&std::mem::take(&mut self.base));
         }
         self.totals = Some(self.count());
-        let at_end = || {
-            let execution = &self.order.execution;
-            (execution.stdout.snapshot().0, execution.stderr.snapshot().0)
-        };
-        let mut text = None;
         for (outlet, source, seen) in
             [(&mut body.out, Source::Stdout, seen_out), (&mut body.err, Source::Stderr, seen_err)]
         {
-            let log = self.log(source);
-            match outlet.settle(&body.files, &body.watch, seen) {
-                Ok(Leftover::Writer(fd)) => {
-                    text.get_or_insert_with(at_end);
-                    late::collect(fd, log);
-                }
-                Ok(Leftover::Nobody) => log.close(),
-                Err(e) => {
-                    tracing::warn!(error = %e, "an output pipe could not be renewed");
-                    log.close();
-                }
-            }
+            outlet.settle(&body.files, &body.watch, seen, self.log(source));
         }
-        text
     }
 
     fn count(&self) -> Totals {
@@ -281,8 +263,7 @@ fn take_pending(outlet: &mut Outlet, log: &Log) {
 type Feeders = (Option<Feeder>, Vec<Feeder>);
 
 fn tell(order: &Order, body: &mut Body, nonce: u64) -> io::Result<Feeders> {
-    body.out.hold(&body.files)?;
-    body.err.hold(&body.files)?;
+    body.hold_streams()?;
     let mut text: Vec<Feeder> = body.files.deliver_command(&order.execution.command)?.into_iter().collect();
     let Some(shell) = &body.shell else { return Err(io::Error::other("a direct command runs no others")) };
     let files = &body.files;
@@ -329,12 +310,12 @@ fn prepare_stdin(order: &Order, body: &Body) -> io::Result<(char, String, Option
 }
 
 fn write_error(error: &io::Error) -> Error {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            Error::new(ErrorCode::StorageFull, "the session directory has no room for the command")
-                .hint("free space where runtime_dir lives, or send less stdin")
-        }
-        _ => Error::internal(format!("the command could not be handed to the shell: {error}")),
+    let code = shortage(error).unwrap_or(ErrorCode::InternalError);
+    let told = Error::new(code, format!("the command could not be handed to the shell: {error}"));
+    match code {
+        ErrorCode::StorageFull => told.hint("free space where runtime_dir lives, or send less stdin"),
+        ErrorCode::ResourcePressure => told.hint("end sessions, or background processes of earlier commands"),
+        _ => told,
     }
 }
 

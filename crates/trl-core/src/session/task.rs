@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use trl_proto::exec::ShellState;
 use trl_proto::session::SessionState;
 use trl_proto::{Error, ErrorCode};
-use trl_sys::link::Notice;
+use trl_sys::link::{Notice, Stage};
 use trl_sys::reap::Exit;
 use trl_sys::tree::{self, Proc};
 
@@ -33,7 +33,8 @@ use super::messages::{Ending, Manner, Message, Order, Reply};
 use super::phase::{EndPlan, Phase, Renewing, Then};
 use super::run::Run;
 use super::stop::{Look, Stop, Why};
-use crate::engine::{Engine, Seat};
+use crate::engine::Engine;
+use crate::seats::Seat;
 use crate::shell::channel::Source;
 use crate::shell::report::Report;
 
@@ -53,12 +54,12 @@ pub struct Task {
     pub(super) created: Option<Reply<()>>,
     /// The direct command, until it is started.
     pub(super) direct: Option<Order>,
-    /// Keepers killed since a program last came up.
-    pub(super) keepers_lost: u8,
+    /// Keepers killed and directories removed since a program last came up.
+    pub(super) starts_lost: u8,
     /// What the shell printed while starting.
     pub(super) said: Vec<u8>,
-    /// The shell was replaced while idle; the next result says so.
-    pub(super) replaced: Option<ShellState>,
+    /// The shell was replaced while idle, and commands were lost with it; the next result says so.
+    pub(super) replaced: Option<(ShellState, u64)>,
     /// When the rollback point is to be renewed.
     pub(super) renew_at: Option<Instant>,
     /// When the last command ended.
@@ -91,7 +92,7 @@ pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Star
         ending: None,
         created,
         direct,
-        keepers_lost: 0,
+        starts_lost: 0,
         said: Vec::new(),
         replaced: None,
         renew_at: None,
@@ -240,6 +241,7 @@ impl Task {
                     self.started();
                 }
             }
+            Notice::Failed { stage: Stage::Chdir, .. } if self.start_in_root() => {}
             Notice::Failed { stage, errno } => {
                 let error = std::io::Error::from_raw_os_error(errno);
                 self.start_failed(super::body::start_error(stage.name(), &error));

@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 use tokio::net::unix::pipe::Receiver;
 use trl_sys::fifo::{self, Found, Sight};
@@ -13,6 +14,8 @@ use super::files::Files;
 use super::kind::Kind;
 use super::report::{Report, Splitter};
 use super::script;
+use crate::output::{Log, late};
+use crate::seats::Seats;
 
 /// What became ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +120,8 @@ pub struct Control {
     /// are held, so it never sees an end.
     reports: Receiver,
     base: OwnedFd,
+    /// For the next shell that is started.
+    next_base: Option<OwnedFd>,
     /// The last look at `base` stopped before its end.
     base_unread: bool,
     splitter: Splitter,
@@ -134,11 +139,35 @@ impl Control {
             slots: [slot(0)?, slot(1)?, slot(2)?],
             reports: Receiver::from_owned_fd(fifo::open_both(&files.at("s")).map(small)?)?,
             base: fifo::open_read(&files.at("n"))?,
+            next_base: None,
             base_unread: false,
             splitter: Splitter::default(),
         };
         watch.add(&control.base, Source::Base.token())?;
         Ok(control)
+    }
+
+    /// Something in the directory is new. Shells that live keep what they have open and find the rest by name.
+    pub fn reopen(&mut self, files: &Files, watch: &Watch) -> io::Result<()> {
+        let mut old = std::mem::replace(self, Self::open(self.kind, files, watch)?);
+        for (old, _) in old.slots.iter().zip(&self.slots).filter(|(old, new)| !fifo::same(old, new)) {
+            // Whoever listens there reads this, which means nothing, and listens at the new one from then on.
+            let nothing = script::order(self.kind, 'h', crate::random::nonce());
+            if let Err(e) = fifo::write_all(old, nothing.as_bytes()) {
+                tracing::warn!(error = %e, "a shell listens where nothing can be told");
+            }
+        }
+        std::mem::swap(&mut self.base, &mut old.base);
+        std::mem::swap(&mut self.splitter, &mut old.splitter);
+        self.next_base = Some(old.base);
+        Ok(())
+    }
+
+    /// Whether everything still stands in the directory under its name.
+    pub fn is_intact(&self, files: &Files) -> bool {
+        self.slots.iter().enumerate().all(|(k, fd)| files.leads_to(&format!("c{k}"), fd))
+            && files.leads_to("s", &self.reports)
+            && files.leads_to("n", self.next_base.as_ref().unwrap_or(&self.base))
     }
 
     /// Tells the shell in `slot`.
@@ -158,6 +187,14 @@ impl Control {
             if !matches!(fifo::read(&self.slots[slot], &mut junk), Ok(Found::Bytes(_))) {
                 return;
             }
+        }
+    }
+
+    /// The same for all of them, before a shell is started.
+    pub fn forget_all(&mut self) {
+        (0..self.slots.len()).for_each(|slot| self.forget(slot));
+        if let Some(base) = self.next_base.take() {
+            self.base = base;
         }
     }
 
@@ -209,42 +246,69 @@ pub struct Outlet {
     fd: OwnedFd,
     /// Our own write end, held while a command runs: without it every redirection that comes and goes would wake us.
     held: Option<OwnedFd>,
+    /// An earlier command's log, while its background process holds this FIFO and no other could be made.
+    owed: Option<Arc<Log>>,
+    /// For FIFOs that background processes hold.
+    seats: Seats,
     name: &'static str,
     source: Source,
     large: bool,
 }
 
-/// Who still holds the write end of a stream after the command ended.
-#[derive(Debug)]
-pub enum Leftover {
-    Nobody,
-    /// A background process: its later output comes from here.
-    Writer(OwnedFd),
-}
-
 impl Outlet {
-    pub fn open(files: &Files, watch: &Watch, source: Source) -> io::Result<Self> {
+    pub fn open(files: &Files, watch: &Watch, source: Source, seats: Seats) -> io::Result<Self> {
         let name = if source == Source::Stdout { "o" } else { "e" };
         let fd = fifo::open_read(&files.at(name))?;
         fifo::resize(&fd, fifo::SMALL);
         watch.add(&fd, source.token())?;
-        Ok(Self { fd, held: None, name, source, large: false })
+        Ok(Self { fd, held: None, owed: None, seats, name, source, large: false })
     }
 
-    /// A new FIFO in the place of the one a background process holds.
-    fn fresh(files: &Files, name: &'static str, source: Source) -> io::Result<Self> {
-        let aside = format!("{name}+");
+    /// A new FIFO in the place of this one, which is given back. Only once the new one is whole does the old one go.
+    fn renew(&mut self, files: &Files, watch: &Watch) -> io::Result<OwnedFd> {
+        let aside = format!("{}+", self.name);
         files.renew_fifo(&aside)?;
         let fd = fifo::open_read(&files.at(&aside))?;
         fifo::resize(&fd, fifo::SMALL);
-        std::fs::rename(files.at(&aside), files.at(name))?;
-        Ok(Self { fd, held: None, name, source, large: false })
+        watch.add(&fd, self.source.token())?;
+        std::fs::rename(files.at(&aside), files.at(self.name))?;
+        watch.remove(&self.fd);
+        (self.held, self.large) = (None, false);
+        Ok(std::mem::replace(&mut self.fd, fd))
     }
 
-    /// Before a command.
-    pub fn hold(&mut self, files: &Files) -> io::Result<()> {
+    /// The FIFO goes to a reader of its own, for as long as somebody writes; the next command gets a new one.
+    fn hand_over(&mut self, files: &Files, watch: &Watch, log: &Arc<Log>) -> io::Result<()> {
+        let seat = self.seats.take().ok_or(rustix::io::Errno::MFILE)?;
+        late::collect(self.renew(files, watch)?, Arc::clone(log), seat);
+        self.owed = None;
+        Ok(())
+    }
+
+    /// The directory was mended.
+    pub fn reopen(&mut self, files: &Files, watch: &Watch) -> io::Result<()> {
+        match self.owed.clone() {
+            Some(log) => self.hand_over(files, watch, &log),
+            None => self.renew(files, watch).map(drop),
+        }
+    }
+
+    /// Whether it still stands in the directory under its name.
+    pub fn is_intact(&self, files: &Files) -> bool {
+        files.leads_to(self.name, &self.fd)
+    }
+
+    /// Before a command; not while the FIFO carries another's output.
+    pub fn hold(&mut self, files: &Files, watch: &Watch) -> io::Result<()> {
+        if let Some(log) = self.owed.clone() {
+            self.hand_over(files, watch, &log)?;
+        }
         if self.held.is_none() {
-            self.held = Some(fifo::open_write(&files.at(self.name))?);
+            let held = fifo::open_write(&files.at(self.name))?;
+            if !fifo::same(&held, &self.fd) {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            self.held = Some(held);
         }
         Ok(())
     }
@@ -278,18 +342,17 @@ impl Outlet {
     }
 
     /// After the command: the same FIFO serves the next one, unless a background process holds it.
-    pub fn settle(&mut self, files: &Files, watch: &Watch, seen: Sight) -> io::Result<Leftover> {
+    pub fn settle(&mut self, files: &Files, watch: &Watch, seen: Sight, log: Arc<Log>) {
         if !seen.has_writer {
             if std::mem::take(&mut self.large) {
                 fifo::resize(&self.fd, fifo::SMALL);
             }
-            return Ok(Leftover::Nobody);
+            return log.close();
         }
-        // Only once the new one is whole does the old one go.
-        let fresh = Self::fresh(files, self.name, self.source)?;
-        watch.add(&fresh.fd, self.source.token())?;
-        watch.remove(&self.fd);
-        let old = std::mem::replace(self, fresh);
-        Ok(Leftover::Writer(old.fd))
+        log.seal();
+        if let Err(e) = self.hand_over(files, watch, &log) {
+            tracing::warn!(error = %e, "an output pipe could not be renewed");
+            self.owed = Some(log);
+        }
     }
 }

@@ -19,7 +19,8 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use trl_sys::fifo;
@@ -106,31 +107,59 @@ pub struct Files {
 }
 
 impl Files {
-    /// Makes the directory and all that outlives a command.
+    /// Fills a directory with all that outlives a command.
     pub fn create(kind: Kind, base: PathBuf, medium: Medium) -> io::Result<Self> {
-        fs::DirBuilder::new().mode(0o700).create(&base)?;
         let files = Self { paths: Paths::new(kind, base.clone()), base, medium, command: None };
-        for name in ["c0", "c1", "c2", "s", "n", "o", "e"] {
-            fifo::make(&files.at(name))?;
-        }
-        if kind.survival() == Survival::Snapshot || kind.rebase_after().is_some() {
-            fifo::make(&files.at("d"))?;
-        }
-        files.write("h", b"")?;
-        for slot in 0..3 {
-            files.write(&format!("l{slot}"), script::text(kind, &files.paths, slot).as_bytes())?;
-        }
+        files.furnish()?;
         Ok(files)
     }
 
-    /// Only the directory, for a direct command.
+    fn furnish(&self) -> io::Result<()> {
+        let kind = self.paths.kind;
+        let dump = kind.survival() == Survival::Snapshot || kind.rebase_after().is_some();
+        for name in ["c0", "c1", "c2", "s", "n", "o", "e"].into_iter().chain(dump.then_some("d")) {
+            match fifo::make(&self.at(name)) {
+                // One that is there already may be just what a shell is about to open.
+                Err(_) if fs::symlink_metadata(self.at(name)).is_ok_and(|m| m.file_type().is_fifo()) => {}
+                Err(_) => self.renew_fifo(name)?,
+                Ok(()) => {}
+            }
+        }
+        self.write("h", b"")?;
+        for slot in 0..3 {
+            self.write(&format!("l{slot}"), script::text(kind, &self.paths, slot).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Only the streams, for a direct command.
     pub fn create_bare(kind: Kind, base: PathBuf, medium: Medium) -> io::Result<Self> {
-        fs::DirBuilder::new().mode(0o700).create(&base)?;
         let files = Self { paths: Paths::new(kind, base.clone()), base, medium, command: None };
         for name in ["o", "e", "i"] {
             fifo::make(&files.at(name))?;
         }
         Ok(files)
+    }
+
+    /// Puts back what is missing; `make` makes the directory.
+    pub fn mend(&mut self, make: impl FnOnce() -> io::Result<PathBuf>) -> io::Result<()> {
+        self.command = None;
+        if !self.base.is_dir() {
+            make()?;
+        }
+        self.furnish()
+    }
+
+    /// Whether the texts are all there.
+    pub fn has_texts(&self) -> bool {
+        ["h", "l0", "l1", "l2"].iter().all(|name| self.at(name).is_file())
+    }
+
+    /// Whether a name still leads to what was opened under it.
+    pub fn leads_to(&self, name: &str, opened: impl AsFd) -> bool {
+        let id = |s: rustix::fs::Stat| (s.st_dev, s.st_ino);
+        let (now, then) = (rustix::fs::lstat(self.at(name)), rustix::fs::fstat(opened));
+        now.is_ok_and(|now| then.is_ok_and(|then| id(now) == id(then)))
     }
 
     pub fn base(&self) -> &Path {
@@ -168,7 +197,7 @@ impl Files {
         if !self.holds_files() {
             return self.deliver("u", &text);
         }
-        let mut file = match self.command.take() {
+        let mut file = match self.command.take().filter(CommandFile::is_in_place) {
             Some(file) => file,
             None => CommandFile { file: self.create_new("u")?, len: 0 },
         };
@@ -188,7 +217,7 @@ impl Files {
     /// There is time.
     pub fn wipe_command(&mut self) {
         if let Some(file) = &mut self.command
-            && !(file.is_in_place() && file.write(b"").is_ok())
+            && file.write(b"").is_err()
         {
             self.command = None;
             self.remove("u");

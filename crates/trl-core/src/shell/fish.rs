@@ -1,4 +1,7 @@
 //! The loop in fish's own language. Same verbs and reports as the others; its state survives as a text snapshot.
+//!
+//! The word list of the outer `for` lives inside the interpreter: the nonce is in no variable until the command is over,
+//! and `$status` survives from one pass to the next. The inner one-pass `for` swallows an `eval break`.
 
 use super::files::Paths;
 use super::kind::Kind;
@@ -11,14 +14,23 @@ pub(super) fn text(paths: &Paths, slot: usize) -> String {
     let wrapper = format!("builtin source {}", paths.wrapper());
     let dump_to = paths.dump();
     format!(
-        "builtin printf 'P %s %s\\0' $__trl >{reports}
+        "builtin printf 'P %s\\0' $__trl >{reports}
 set -g __trf (builtin functions --all --names)
 while builtin read -g __trl <{control}
-set -g __trl (builtin string split -- ' ' $__trl)
-switch $__trl[1]
+switch $__trl
+case 'p *'
+builtin printf 'P %s\\0' $__trl >{reports}
+case 'h *'
+case 'd *'
+begin; {DUMP}; end >{dump_to} 2>/dev/null
+builtin printf 'D %s\\0' $__trl >{reports}
+case 'n *' 'o *' 'b *' 'c *' 'i *' 'j *' 'w *' 'x *'
+for __trw in (builtin string split -- ' ' $__trl)
+builtin set -g __trl
+switch $__trw
 case n o b c i j w x
-for __trn in $__trl[2]
-switch $__trl[1]
+for __trn in $__trw
+switch $__trn
 case n o
 {null}
 case b c
@@ -28,11 +40,11 @@ case i j
 case w x
 {wrapper}
 end
-builtin printf 'R %s %d %s\\0' $__trn $status \"$PWD\" >{reports}; or builtin exit 0
 end
-case d
-begin; {DUMP}; end >{dump_to} 2>/dev/null
-builtin printf 'D %s %s\\0' $__trl >{reports}
+case '*'
+builtin printf 'R %s %d %s\\0' $__trw $status \"$PWD\" >{reports}; or builtin exit 0
+end
+end
 case '*'
 builtin exit 0
 end
@@ -43,6 +55,6 @@ end
 
 /// Variables, then only the functions that were not there at the start: printing all autoloaded ones takes 37 ms.
 const DUMP: &str = "for n in (builtin set --names -gx); builtin contains -- $n PWD SHLVL; or builtin echo set -gx $n (builtin string escape -- $$n); end; \
-for n in (builtin set --names -g); builtin set -qgx $n; or builtin contains -- $n __trl __trf __trn status history version pipestatus fish_pid hostname FISH_VERSION; or builtin echo set -g $n (builtin string escape -- $$n); end; \
+for n in (builtin set --names -g); builtin set -qgx $n; or builtin contains -- $n __trl __trf __trw __trn status history version pipestatus fish_pid hostname FISH_VERSION; or builtin echo set -g $n (builtin string escape -- $$n); end; \
 for n in (builtin functions --all --names); builtin contains -- $n $__trf; or builtin functions $n; end; \
 builtin echo umask (umask)";

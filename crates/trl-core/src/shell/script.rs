@@ -5,13 +5,13 @@
 //!
 //! | verb | meaning |
 //! |---|---|
-//! | `p` | the first order of every shell: be the session's, with default signal handling; report `P` |
+//! | `p` | be the session's shell: default signal handling, report `P` |
 //! | `n` `b` `i` | run the command file with stdin from /dev/null, a file, a FIFO; report `R` |
 //! | `w` | run the wrapper file, which sources the command file with its own environment and directory |
 //! | `o` `c` `j` `x` | the same, each the letter after it, but first set `$?` to the last command's code |
 //! | `0` `1` `2` | fork a clone into that slot; the clone reports `S` |
 //! | `d` | print the state as text into the dump FIFO, report `D` |
-//! | `h` | go through the motions of a command that does nothing, and report nothing |
+//! | `h` | report nothing; a shell that is cloned goes through the motions of a command that does nothing |
 //!
 //! Why it looks as it does:
 //! - `until ! read`, not `while read`: under `set -n` conditions yield 0, so `until` ends and `while` would spin.
@@ -98,7 +98,7 @@ pub fn carrying(verb: char) -> char {
 pub fn boot(kind: Kind, paths: &Paths, nonce: u64) -> String {
     let script = paths.script(0);
     match kind {
-        Kind::Fish => format!("set -g __trl p {nonce}; builtin source {script}"),
+        Kind::Fish => format!("set -g __trl 'p {nonce}'; builtin source {script}"),
         Kind::Zsh => format!("zmodload zsh/system; __trl='p {nonce}'; exec 2>/dev/null; . {script}"),
         _ => format!("__trl='p {nonce}'; exec 2>/dev/null; . {script}"),
     }
@@ -115,6 +115,7 @@ pub fn text(kind: Kind, paths: &Paths, slot: usize) -> String {
     let mut out = format!(
         "case $__trl in p*) trap - {SIGNALS}; {promoted};; esac\n\
          until ! {read} <{control}; do\ncase $__trl in\n\
+         p*) trap - {SIGNALS}; {promoted};;\n\
          [nobcijwx]*)\n\
          for __trl in \"${{__trl%% *}}\" \"${{__trl#* }}\"; do\ncase $__trl in\n\
          [0-9]*) __trl=\"$__trl $?\"\n{heal}\n\
@@ -131,6 +132,8 @@ pub fn text(kind: Kind, paths: &Paths, slot: usize) -> String {
             "h*) for __trl in h; do {} </dev/null >/dev/null 2>/dev/null; done; {builtin} printf 'R %s %s\\0' \"$__trl\" \"${{PWD-}}\" >/dev/null;;\n",
             source(kind, &paths.nothing())
         );
+    } else {
+        out += "h*) ;;\n";
     }
     if let Some(dump) = dump(kind) {
         let place = paths.dump();

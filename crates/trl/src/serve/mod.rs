@@ -140,6 +140,7 @@ fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime),
         .enable_all()
         .build()
         .map_err(ServeError::io("starting the runtime"))?;
+    config.wire.max_connections = config.wire.max_connections.min(engine.shares.connections);
     let server = Server {
         manager: Manager::new(engine),
         wire: config.wire,

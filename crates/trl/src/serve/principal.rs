@@ -32,12 +32,14 @@ impl Principal {
         }
     }
 
-    /// For idempotency keys.
-    pub(crate) fn caller(&self) -> Caller {
-        match self {
-            Self::Role(role) => Caller(format!("{role:?}")),
-            Self::Inside(id) => Caller(id.to_string()),
-        }
+    /// As the manager knows it; `agents_most` is the ceiling of agents, 0 for none.
+    pub(crate) fn caller(&self, agents_most: usize) -> Caller {
+        let name = match self {
+            Self::Role(role) => format!("{role:?}"),
+            Self::Inside(id) => id.to_string(),
+        };
+        let bounded = self.role() == Role::Agent && agents_most > 0;
+        Caller { name, max_sessions: if bounded { agents_most } else { usize::MAX } }
     }
 
     /// May it call this method at all?

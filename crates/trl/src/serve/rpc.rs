@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use trl_core::execution::Execution;
+use trl_core::manager::Caller;
 use trl_core::session::messages::{Ending, Manner};
 use trl_proto::envelope::{self, Request};
 use trl_proto::event::{SubscribeParams, Subscribed};
@@ -19,7 +20,7 @@ use trl_proto::session::{
 };
 use trl_proto::system::{Info, NoParams, Ping, ShutdownParams, ShuttingDown, Stats};
 use trl_proto::text::incomplete_tail;
-use trl_proto::{Dialect, Error, ErrorCode, Method, PROTOCOL, Role, StreamId, Text};
+use trl_proto::{Dialect, Error, ErrorCode, Method, PROTOCOL, StreamId, Text};
 
 use super::connection::Client;
 use super::follow::{Events, Follow, Output};
@@ -96,6 +97,10 @@ impl Call<'_> {
         self.request.dialect
     }
 
+    fn caller(&self) -> Caller {
+        self.principal.caller(self.client.server.agent_max_sessions)
+    }
+
     // ---- system
 
     fn ping(&self) -> Result<Ping, Error> {
@@ -139,15 +144,7 @@ impl Call<'_> {
 
     async fn create(&self) -> Result<SessionInfo, Error> {
         let params: CreateParams = self.request.params()?;
-        let ceiling = self.client.server.agent_max_sessions;
-        if self.principal.role() == Role::Agent && ceiling > 0 && self.manager().active() >= ceiling {
-            return Err(Error::new(
-                ErrorCode::MaxSessionsReached,
-                format!("an agent may have {ceiling} sessions"),
-            )
-            .hint("agent.max_sessions in the config sets this"));
-        }
-        Ok(self.manager().create(params).await?.info(self.dialect()))
+        Ok(self.manager().create(params, &self.caller()).await?.info(self.dialect()))
     }
 
     fn list(&self) -> Result<SessionList, Error> {
@@ -164,7 +161,8 @@ impl Call<'_> {
     fn get(&self) -> Result<SessionInfo, Error> {
         let params: GetParams = self.request.params()?;
         self.principal.check(&params.session_id)?;
-        Ok(self.manager().open(&params.session_id, params.secret_env)?.info(self.dialect()))
+        let session = self.manager().open(&params.session_id, params.secret_env, &self.caller())?;
+        Ok(session.info(self.dialect()))
     }
 
     async fn close(&self) -> Result<SessionInfo, Error> {
@@ -199,7 +197,7 @@ impl Call<'_> {
             None => self.principal.may_call(Method::SessionCreate)?,
         }
         let on_disconnect = params.on_disconnect.unwrap_or_default();
-        let execution = self.manager().submit(params, &self.principal.caller()).await?;
+        let execution = self.manager().submit(params, &self.caller()).await?;
         if on_disconnect == OnDisconnect::Cancel {
             tokio::spawn(cancel_when_gone(Arc::clone(self.client), Arc::clone(&execution)));
         }

@@ -1,4 +1,4 @@
-//! Limits a command sets on its own shell, huge state, and the loop's own variable: rows 88 to 94, 97.
+//! Limits a command sets on its own shell, huge state, and the loop's own variables: rows 88 to 94, 97, 148, 149.
 
 use trl_testkit::{Shell, json};
 
@@ -13,6 +13,8 @@ pub(crate) const ROWS: &[Row] = &[
     row(93, "unset_path_pwd_home", Shells::Posix, unset_path_pwd_home),
     row(94, "readonly_loop_variable", Shells::Posix, readonly_loop_variable),
     row(97, "forty_rollbacks_keep_state", Shells::Posix, forty_rollbacks_keep_state),
+    row(148, "state_too_large_for_a_snapshot", Shells::Only(&[Shell::Fish, Shell::Ksh93]), state_too_large),
+    row(149, "the_nonce_is_in_no_variable", Shells::All, the_nonce_is_in_no_variable),
 ];
 
 /// With no descriptor left the shell cannot even report: it dies, and the rollback point takes over.
@@ -77,4 +79,30 @@ fn forty_rollbacks_keep_state(c: &mut Case) -> Outcome {
         c.want("exit 1", "", 1)?;
     }
     c.want("echo $v0 $v39; h7", "0 39\nH7\n", 0)
+}
+
+/// The older snapshot stays whole; a rollback to it says how many commands it undoes.
+fn state_too_large(c: &mut Case) -> Outcome {
+    let kill = c.pick("kill -9 $$", "kill -9 $fish_pid");
+    c.keep()?;
+    let huge = "head -c 17000000 /dev/zero | tr '\\0' a";
+    let (posix, fish) = (format!("big=$({huge})"), format!("set -g big ({huge})"));
+    c.want(c.pick(&posix, &fish), "", 0)?;
+    c.want("echo still $keep", "still kept\n", 0)?;
+    let run = c.ends(kill)?;
+    req(run.shell_state == "rolled_back", || format!("{}", run.json))?;
+    req(run.json["lost_commands"] == 2, || format!("{}", run.json))?;
+    c.kept()?;
+    let run = c.ends(kill)?;
+    req(run.json["lost_commands"].is_null(), || format!("{}", run.json))?;
+    c.kept()
+}
+
+/// Whoever knows it could report in the shell's name.
+fn the_nonce_is_in_no_variable(c: &mut Case) -> Outcome {
+    c.want("set | grep '^__tr' | grep -E '[0-9]{9}'", "", 1)?;
+    let (posix, fish) = ("f() { set; }; f", "function f; set; end; f");
+    let command = format!("{} | grep '^__tr' | grep -E '[0-9]{{9}}'", c.pick(posix, fish));
+    c.want(&command, "", 1)?;
+    c.want_with("set | grep '^__tr' | grep -E '[0-9]{9}'", json!({"env": {"A": "b"}}), "", 1)
 }

@@ -13,6 +13,7 @@ mod case;
 mod command_dir;
 mod command_env;
 mod descriptors;
+mod directory;
 mod escape;
 mod forgery;
 mod full;
@@ -50,6 +51,7 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         forgery::ROWS,
         escape::ROWS,
         requests::ROWS,
+        directory::ROWS,
     ]
     .into_iter()
     .flatten()

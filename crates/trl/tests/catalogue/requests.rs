@@ -1,4 +1,4 @@
-//! Odd requests, and what the daemon does around a command: rows 130 to 141.
+//! Odd requests, and what the daemon does around a command: rows 130 to 141, 150.
 
 use trl_testkit::{Builder, Random, Run, Shell, json, procs_matching, sleeper};
 
@@ -20,6 +20,7 @@ pub(crate) const ROWS: &[Row] = &[
     row(139, "renewal_idle_says_what_it_lost", Shells::Only(CLONING), renewal_idle_says_what_it_lost),
     row(140, "background_pids", Shells::PosixBut(&[Shell::Ksh93]), background_pids),
     row(141, "result_stays_readable", Shells::All, result_stays_readable),
+    row(150, "eval_break", Shells::All, eval_break),
 ];
 
 /// Whichever comes first, the two replies must tell the same story.
@@ -83,6 +84,15 @@ fn break_out_of_more_than_there_is(c: &mut Case) -> Outcome {
     for command in ["break 2", "continue 2", "break 99", "for i in 1; do break 3; done", "return 300"] {
         c.ends(command)?;
         c.kept().map_err(|why| format!("after {command}: {why}"))?;
+    }
+    Ok(())
+}
+
+fn eval_break(c: &mut Case) -> Outcome {
+    c.keep()?;
+    for command in ["eval break", "eval continue"] {
+        c.ends(command)?;
+        c.kept()?;
     }
     Ok(())
 }

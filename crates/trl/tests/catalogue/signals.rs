@@ -1,4 +1,4 @@
-//! Commands that end, replace, stop or signal their own shell: rows 48 to 55 and 99.
+//! Commands that end, replace, stop or signal their own shell: rows 48 to 55, 99, 146 and 147.
 
 use trl_testkit::{json, sleeper};
 
@@ -14,6 +14,8 @@ pub(crate) const ROWS: &[Row] = &[
     row(54, "term_handler_may_finish", Shells::Posix, term_handler_may_finish),
     row(55, "signal_with_trap_while_idle", Shells::Posix, signal_with_trap_while_idle),
     row(99, "kill_9_own_group", Shells::All, kill_9_own_group),
+    row(146, "stop_own_group", Shells::All, stop_own_group),
+    row(147, "stop_everything_of_the_session", Shells::Posix, stop_everything_of_the_session),
 ];
 
 fn own_pid(c: &Case) -> &'static str {
@@ -97,4 +99,23 @@ fn kill_9_own_group(c: &mut Case) -> Outcome {
     let run = c.ends("kill -9 0; sleep 0.2")?;
     req(run.shell_state != "kept", || format!("shell_state {}", run.shell_state))?;
     c.alive()
+}
+
+/// The rollback point is in the group and stops with it; it is woken to take over, at once.
+fn stop_own_group(c: &mut Case) -> Outcome {
+    c.keep()?;
+    let run = c.x_with("echo go; kill -STOP 0; sleep 0.1", json!({"timeout_s": 1}));
+    req(run.timed_out && run.shell_state == "rolled_back", || format!("{}", run.json))?;
+    let took = run.json["duration_ms"].as_u64().unwrap_or(u64::MAX);
+    req(took < 2000, || format!("a timeout of 1 s took {took} ms"))?;
+    c.kept()
+}
+
+/// By pid, keeper included: whoever is needed is woken.
+fn stop_everything_of_the_session(c: &mut Case) -> Outcome {
+    c.keep()?;
+    let all = "for p in $PPID $(cat /proc/$PPID/task/$PPID/children); do kill -STOP $p; done";
+    let run = c.x_with(&format!("echo go; {all}; sleep 0.1"), json!({"timeout_s": 1}));
+    req(run.shell_state == "rolled_back", || format!("{}", run.json))?;
+    c.kept()
 }

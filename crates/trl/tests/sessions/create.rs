@@ -101,6 +101,25 @@ fn no_more_sessions_than_allowed() {
 }
 
 #[test]
+fn an_agents_ceiling_holds_for_every_way_to_a_session() {
+    let daemon = builder().set("agent", "max_sessions", 1).start();
+    let mut session = daemon.session(Shell::Dash);
+    let id = session.id.clone();
+    let mut agent = daemon.client();
+    let refused = agent.refused("MAX_SESSIONS_REACHED", "session.create", json!({}));
+    assert_eq!(refused.detail("max_sessions"), 1);
+    assert!(refused.hint.is_some_and(|hint| hint.contains("agent.max_sessions")));
+    agent.refused("MAX_SESSIONS_REACHED", "exec.run", json!({"command": "true"}));
+    agent.refused("MAX_SESSIONS_REACHED", "exec.stream", json!({"command": "true"}));
+    assert_eq!(daemon.operator().ok("exec.run", json!({"command": "echo mine"}))["stdout"], "mine\n");
+    session.client().ok("session.close", json!({"session_id": id}));
+    let other = agent.ok("session.create", json!({}))["session_id"].take();
+    agent.refused("MAX_SESSIONS_REACHED", "session.get", json!({"session_id": id}));
+    agent.ok("session.destroy", json!({"session_id": other}));
+    assert_eq!(agent.ok("session.get", json!({"session_id": id}))["state"], "ready");
+}
+
+#[test]
 fn a_failed_start_takes_no_place() {
     let daemon = builder().set("sessions", "max", 1).start();
     let shell = false_bash(&daemon, "exit 1");

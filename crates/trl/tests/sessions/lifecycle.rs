@@ -134,6 +134,39 @@ fn an_old_session_is_closed_whatever_it_does() {
 }
 
 #[test]
+fn a_session_that_is_opened_again_keeps_its_past_and_begins_a_new_age() {
+    let daemon = builder().set("sessions", "absolute_ttl_s", 1).start();
+    let mut watcher = daemon.client();
+    watcher.ok("events.subscribe", json!({"kinds": ["session.ended"]}));
+    let mut session = daemon.session(Shell::Dash);
+    session.run("true");
+    let (id, before) = (session.id.clone(), session.info());
+    for _ in 0..2 {
+        assert_eq!(watcher.event("session.ended")["session_id"], id);
+        let opened = session.client().ok("session.get", json!({"session_id": id}));
+        assert_eq!(opened["created_at"], before["created_at"]);
+        assert_eq!(session.run("echo new").out(), "new\n");
+    }
+    assert_eq!(session.info()["command_count"], 3);
+}
+
+#[test]
+fn a_directory_is_told_by_the_name_it_was_entered_by() {
+    let daemon = daemon();
+    let real = daemon.dir().dir("real");
+    let link = daemon.dir().text("link");
+    std::os::unix::fs::symlink(&real, &link).expect("a link");
+    let mut session = daemon.session(Shell::Bash);
+    let mut dir = |command: &str| session.run(command).json["working_dir"].take();
+    assert_eq!(dir(&format!("cd {link}")), link);
+    assert_eq!(dir("cd /usr; PWD=/etc"), "/usr", "a lie is not believed");
+    assert_eq!(dir(&format!("cd {link}; rmdir {}", real.display())), format!("{} (deleted)", real.display()));
+    let run = session.run("kill -9 0; sleep 1");
+    assert_eq!((run.shell_state.as_str(), &run.json["working_dir"]), ("reset", &json!("/")));
+    assert_eq!(session.run("pwd").out(), "/\n");
+}
+
+#[test]
 fn a_session_runs_no_more_commands_than_allowed() {
     let daemon = builder().set("sessions", "max_commands", 3).start();
     let mut session = daemon.session(Shell::Dash);

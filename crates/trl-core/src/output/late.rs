@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use tokio::net::unix::pipe::Receiver;
 
-use crate::output::Log;
+use super::log::Log;
+use crate::seats::Seat;
 
 /// Small: there may be many of these, and none is in a hurry.
 const CHUNK: usize = 8192;
 
 /// Reads until the last writer is gone, then closes the log.
-pub fn collect(fd: OwnedFd, log: Arc<Log>) {
+pub fn collect(fd: OwnedFd, log: Arc<Log>, seat: Seat) {
     let Ok(pipe) = Receiver::from_owned_fd(fd) else { return log.close() };
     tokio::spawn(async move {
         while pipe.readable().await.is_ok() {
@@ -28,5 +29,6 @@ pub fn collect(fd: OwnedFd, log: Arc<Log>) {
             }
         }
         log.close();
+        drop((pipe, seat));
     });
 }
