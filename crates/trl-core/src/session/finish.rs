@@ -104,7 +104,7 @@ impl Task {
 
     /// Nobody will act on what the dead shell did not read, a clone it was to fork included.
     pub(super) fn forget_unheard(&mut self) {
-        if let Some(shell) = self.body.as_mut().and_then(|b| b.shell.as_mut()) {
+        if let Some(shell) = self.body.as_ref().and_then(|b| b.shell.as_ref()) {
             shell.control.forget(shell.slot);
         }
         if self.renewing.take().is_some()

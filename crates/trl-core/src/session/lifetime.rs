@@ -19,8 +19,8 @@ use super::task::Task;
 
 /// A keeper that takes longer than this to kill everything is abandoned (and logged).
 const LET_GO_LIMIT: Duration = Duration::from_secs(8);
-/// A keeper that is killed this often before its program is up is not tried again.
-const MOST_KEEPERS_LOST: u8 = 3;
+/// A program whose keeper is killed, or whose directory is removed, this often before it is up is not tried again.
+const MOST_STARTS_LOST: u8 = 3;
 
 impl Task {
     /// Starts the program; without processes so far, also its keeper.
@@ -65,6 +65,13 @@ impl Task {
     }
 
     pub(super) fn start_failed(&mut self, error: Error) {
+        if self.starts_lost < MOST_STARTS_LOST
+            && matches!(self.phase, Phase::Starting { .. })
+            && self.body.as_mut().is_some_and(|b| b.mend(&self.engine))
+        {
+            self.starts_lost += 1;
+            return self.start_again();
+        }
         let then = match std::mem::replace(&mut self.phase, Phase::Absent) {
             Phase::Starting { then, .. }
             | Phase::Restoring { then, .. }
@@ -77,6 +84,17 @@ impl Task {
             _ => Then::Open,
         };
         self.start_failed_with(then, error);
+    }
+
+    /// A program is not up that should be.
+    pub(super) fn start_again(&mut self) {
+        if let Some(main) = self.body.as_mut().and_then(|b| b.main.take()) {
+            tree::signal(main, Signal::KILL);
+        }
+        match std::mem::replace(&mut self.phase, Phase::Absent) {
+            Phase::Starting { then, .. } => self.restart(then),
+            other => self.phase = other,
+        }
     }
 
     pub(super) fn start_failed_with(&mut self, then: Then, error: Error) {
@@ -228,8 +246,8 @@ impl Task {
     /// Somebody killed the keeper. What was below it is killed by the zygote; the session starts anew.
     pub(super) fn keeper_lost(&mut self) {
         tracing::warn!(session = %self.session.spec.id, "a keeper was killed");
-        self.keepers_lost += 1;
-        if self.keepers_lost > MOST_KEEPERS_LOST {
+        self.starts_lost += 1;
+        if self.starts_lost > MOST_STARTS_LOST {
             self.body = None;
             return self.start_failed(Error::new(
                 ErrorCode::ShellStartFailed,

@@ -173,11 +173,11 @@ impl Task {
     }
 
     /// With nothing to do anywhere, the shell gets the cost of having been forked behind it.
-    fn warm_up(&mut self) {
+    fn warm_up(&self) {
         if self.engine.is_busy() {
             return;
         }
-        let shell = self.body.as_mut().and_then(|b| b.shell.as_mut());
+        let shell = self.body.as_ref().and_then(|b| b.shell.as_ref());
         if let (Phase::Idle, Some(shell)) = (&self.phase, shell) {
             let _ = shell.control.tell(shell.slot, "h", 0);
         }
@@ -188,6 +188,9 @@ impl Task {
             && let Some(renewing) = &mut self.renewing
         {
             // The shell has not even read it: slow or stopped, but nothing went wrong.
+            if let Some(main) = self.body.as_ref().and_then(|b| b.main) {
+                tree::signal(main, Signal::CONT);
+            }
             renewing.until = Instant::now() + POINT_LIMIT;
             return;
         }
@@ -358,16 +361,13 @@ impl Task {
         if let Some(snapshot) = &mut shell.snapshot {
             snapshot.cwd = "/".into();
         }
-        match std::mem::replace(&mut self.phase, Phase::Absent) {
-            Phase::Starting { then, .. } => self.restart(then),
-            other => self.phase = other,
-        }
+        self.start_again();
         true
     }
 
     pub(super) fn started(&mut self) {
         self.said = Vec::new();
-        self.keepers_lost = 0;
+        self.starts_lost = 0;
         let Phase::Starting { then, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
         let Some(body) = &mut self.body else { return };
         match tell_restore(body) {

@@ -254,11 +254,9 @@ fn tell(order: &Order, body: &mut Body, nonce: u64) -> io::Result<Feeders> {
     let mut command = order.execution.command.as_bytes().to_vec();
     command.push(b'\n');
     let mut text: Vec<Feeder> = body.files.deliver_command(&command)?.into_iter().collect();
-    let (letter, stdin_path, stdin) = prepare_stdin(order, body)?;
+    let Some(shell) = &body.shell else { return Err(io::Error::other("a direct command runs no others")) };
     let files = &body.files;
-    let Some(shell) = &mut body.shell else {
-        return Err(io::Error::other("a direct command runs no others"));
-    };
+    let (letter, stdin_path, stdin) = prepare_stdin(order, body)?;
     let carry = shell.last_code != 0 && shell.kind != Kind::Fish;
     if carry {
         files.write("r", format!("return {}\n", shell.last_code).as_bytes())?;

@@ -54,8 +54,8 @@ pub struct Task {
     pub(super) created: Option<Reply<()>>,
     /// The direct command, until it is started.
     pub(super) direct: Option<Order>,
-    /// Keepers killed since a program last came up.
-    pub(super) keepers_lost: u8,
+    /// Keepers killed and directories removed since a program last came up.
+    pub(super) starts_lost: u8,
     /// What the shell printed while starting.
     pub(super) said: Vec<u8>,
     /// The shell was replaced while idle, and commands were lost with it; the next result says so.
@@ -92,7 +92,7 @@ pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Star
         ending: None,
         created,
         direct,
-        keepers_lost: 0,
+        starts_lost: 0,
         said: Vec::new(),
         replaced: None,
         renew_at: None,

@@ -113,9 +113,6 @@ pub struct Heard {
 #[derive(Debug)]
 pub struct Control {
     slots: [OwnedFd; 3],
-    /// What stands in the directory in their place since that was mended: a shell goes on listening where it did
-    /// until it has read one more word.
-    next_slots: [Option<OwnedFd>; 3],
     /// Known to the runtime itself and not through the set: its wake-ups are the ones that latency hangs on. Both ends
     /// are held, so it never sees an end.
     reports: Receiver,
@@ -136,7 +133,6 @@ impl Control {
         let slot = |k: usize| fifo::open_both(&files.at(&format!("c{k}"))).map(small);
         let control = Self {
             slots: [slot(0)?, slot(1)?, slot(2)?],
-            next_slots: [None, None, None],
             reports: Receiver::from_owned_fd(fifo::open_both(&files.at("s")).map(small)?)?,
             base: fifo::open_read(&files.at("n"))?,
             next_base: None,
@@ -150,33 +146,28 @@ impl Control {
     /// Something in the directory is new. Shells that live keep what they have open and find the rest by name.
     pub fn reopen(&mut self, files: &Files, watch: &Watch) -> io::Result<()> {
         let mut old = std::mem::replace(self, Self::open(files, watch)?);
-        std::mem::swap(&mut self.slots, &mut old.slots);
+        for (old, _) in old.slots.iter().zip(&self.slots).filter(|(old, new)| !fifo::same(old, new)) {
+            // Whoever listens there reads this, which means nothing, and listens at the new one from then on.
+            if let Err(e) = fifo::write_all(old, b"h 0\n") {
+                tracing::warn!(error = %e, "a shell listens where nothing can be told");
+            }
+        }
         std::mem::swap(&mut self.base, &mut old.base);
         std::mem::swap(&mut self.splitter, &mut old.splitter);
-        self.next_slots = old.slots.map(Some);
         self.next_base = Some(old.base);
         Ok(())
     }
 
     /// Whether everything still stands in the directory under its name.
     pub fn is_intact(&self, files: &Files) -> bool {
-        let slots = self.slots.iter().zip(&self.next_slots).map(|(now, next)| next.as_ref().unwrap_or(now));
-        slots.enumerate().all(|(k, fd)| files.leads_to(&format!("c{k}"), fd))
+        self.slots.iter().enumerate().all(|(k, fd)| files.leads_to(&format!("c{k}"), fd))
             && files.leads_to("s", &self.reports)
             && files.leads_to("n", self.next_base.as_ref().unwrap_or(&self.base))
     }
 
     /// Tells the shell in `slot`.
-    pub fn tell(&mut self, slot: usize, verb: &str, nonce: u64) -> io::Result<()> {
-        fifo::write_all(&self.slots[slot], format!("{verb} {nonce}\n").as_bytes())?;
-        self.move_on(slot);
-        Ok(())
-    }
-
-    fn move_on(&mut self, slot: usize) {
-        if let Some(next) = self.next_slots[slot].take() {
-            self.slots[slot] = next;
-        }
+    pub fn tell(&self, slot: usize, verb: &str, nonce: u64) -> io::Result<()> {
+        fifo::write_all(&self.slots[slot], format!("{verb} {nonce}\n").as_bytes())
     }
 
     /// Whether something was told that no shell has read.
@@ -185,8 +176,7 @@ impl Control {
     }
 
     /// Drops leftovers for a shell that died before reading them.
-    pub fn forget(&mut self, slot: usize) {
-        self.move_on(slot);
+    pub fn forget(&self, slot: usize) {
         let mut junk = [0; 256];
         while fifo::pending(&self.slots[slot]) > 0 {
             if !matches!(fifo::read(&self.slots[slot], &mut junk), Ok(Found::Bytes(_))) {

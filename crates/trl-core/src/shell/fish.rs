@@ -20,6 +20,7 @@ while builtin read -g __trl <{control}
 switch $__trl
 case 'p *'
 builtin printf 'P %s\\0' $__trl >{reports}
+case 'h *'
 case 'd *'
 begin; {DUMP}; end >{dump_to} 2>/dev/null
 builtin printf 'D %s\\0' $__trl >{reports}

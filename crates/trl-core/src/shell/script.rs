@@ -11,7 +11,7 @@
 //! | `r` before these | first set `$?` to the last command's code |
 //! | `0` `1` `2` | fork a clone into that slot; the clone reports `S` |
 //! | `d` | print the state as text into the dump FIFO, report `D` |
-//! | `h` | go through the motions of a command that does nothing, and report nothing |
+//! | `h` | report nothing; a shell that is cloned goes through the motions of a command that does nothing |
 //!
 //! Why it looks as it does:
 //! - `until ! read`, not `while read`: under `set -n` conditions yield 0, so `until` ends and `while` would spin.
@@ -117,6 +117,8 @@ pub fn text(kind: Kind, paths: &Paths, slot: usize) -> String {
             "h*) for __trl in h; do {} </dev/null >/dev/null 2>/dev/null; done; {builtin} printf 'R %s %s\\0' \"$__trl\" \"${{PWD-}}\" >/dev/null;;\n",
             source(kind, &paths.nothing())
         );
+    } else {
+        out += "h*) ;;\n";
     }
     if let Some(dump) = dump(kind) {
         let place = paths.dump();
