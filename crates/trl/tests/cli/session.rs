@@ -1,6 +1,6 @@
 //! `trl session`: what is listed, and which session a name means.
 
-use trl_testkit::{Shell, Value, json};
+use trl_testkit::{Shell, Value, eventually, json};
 
 use crate::{command, daemon, ok, said, trl};
 
@@ -20,7 +20,9 @@ fn the_living_come_first_and_the_dead_on_request() {
     ok(&daemon, &["session", "close", "closed"]);
     ok(&daemon, &["run", "true"]);
     ok(&daemon, &["run", "-s", "old", "true"]);
-    assert_eq!(names(&ok(&daemon, &["session", "ls", "--json"])), ["old", "new", "closed"]);
+    eventually("the throw-away session is gone", || {
+        names(&ok(&daemon, &["session", "ls", "--json"])) == ["old", "new", "closed"]
+    });
     let all = names(&ok(&daemon, &["session", "ls", "--all", "--json"]));
     assert_eq!((all.len(), &all[..3]), (5, &["old".to_string(), "new".into(), "closed".into()][..]));
     assert_eq!(names(&ok(&daemon, &["session", "ls", "--state", "terminated", "--json"])).len(), 2);
