@@ -14,7 +14,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use trl_proto::exec::{
     CancelParams, Cancelled, OnDisconnect, Outcome, RunParams, ShellState, SignalParams, Signalled,
@@ -100,13 +100,15 @@ pub(super) async fn run(config: &Config, args: RunArgs) -> Result<u8, Failure> {
     let command = quote::shell_text(&args.command).map_err(Failure::Usage)?;
     let (client, pushes) = client::connect(config, args.autostart.start(), Auth::IfPerson).await?;
     let params = params(&client, args, command, &stdin).await?;
+    // From here on there is something to interrupt.
+    let interrupts = signal(SignalKind::interrupt())?;
     let started: StreamStarted = client.call(Method::ExecStream, &params).await?;
     let execution = started.execution_id;
     let output = tokio::spawn(forward::output(pushes, started.stream_id));
     if let forward::Stdin::Forwarded = stdin {
         tokio::spawn(forward::input(client.clone(), execution.clone()));
     }
-    let (ended, next) = watch(&client, &execution, output).await?;
+    let (ended, next) = watch(&client, &execution, interrupts, output).await?;
     finish(ended, next, &telling)
 }
 
@@ -154,9 +156,9 @@ type Ended = Option<Result<Outcome, forward::Broken>>;
 async fn watch(
     client: &Client,
     execution: &ExecutionId,
+    mut interrupts: Signal,
     mut output: JoinHandle<Result<Outcome, forward::Broken>>,
 ) -> Result<(Ended, Next), Failure> {
-    let mut interrupts = signal(SignalKind::interrupt())?;
     let mut next = Next::Interrupt;
     loop {
         tokio::select! {

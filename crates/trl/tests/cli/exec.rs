@@ -28,8 +28,7 @@ fn input_comes_from_the_line_or_from_stdin() {
 fn a_signal_reaches_the_command() {
     let daemon = daemon();
     let mut session = daemon.session(Shell::Dash);
-    let mut stream =
-        session.stream("trap 'echo got; exit 4' USR1; echo up; while :; do sleep 0.05; done", json!({}));
+    let mut stream = session.stream("trap 'echo got; exit 4' USR1; echo up; while :; do :; done", json!({}));
     stream.wait_stdout("up\n");
     let execution = stream.execution_id.clone();
     let told = ok(&daemon, &["exec", "signal", "--json", &execution, "USR1"]);

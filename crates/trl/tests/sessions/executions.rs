@@ -8,7 +8,7 @@ use crate::{builder, daemon};
 fn a_signal_reaches_what_the_command_started() {
     let daemon = daemon();
     let mut session = daemon.session(Shell::Dash);
-    let handler = "trap 'echo got; exit 5' USR1; echo up; while :; do sleep 0.05; done";
+    let handler = "trap 'echo got; exit 5' USR1; echo up; while :; do :; done";
     let mut run = session.stream(&format!("trap : USR1; sh -c \"{handler}\"; echo after $?"), json!({}));
     run.wait_stdout("up\n");
     for bad in ["NOSUCH", "", "9999"] {
@@ -153,8 +153,7 @@ fn cancelling_nothing_is_no_success() {
 fn a_cancel_can_name_its_signal() {
     let daemon = daemon();
     let mut session = daemon.session(Shell::Dash);
-    let mut run =
-        session.stream("trap 'echo int; exit 6' INT; echo up; while :; do sleep 0.05; done", json!({}));
+    let mut run = session.stream("trap 'echo int; exit 6' INT; echo up; while :; do :; done", json!({}));
     run.wait_stdout("up\n");
     let params = json!({"execution_id": run.execution_id, "signal": "INT", "grace_s": 20});
     daemon.client().ok("exec.cancel", params);
