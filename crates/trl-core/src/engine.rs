@@ -123,7 +123,6 @@ impl Engine {
 
     /// The link to a keeper that has nothing to keep yet.
     pub fn keeper(&self) -> io::Result<UnixStream> {
-        self.wake_zygote();
         let spare = self.spare_keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
         match spare {
             Some(link) => Ok(link),
@@ -140,6 +139,7 @@ impl Engine {
     }
 
     fn new_keeper(&self) -> io::Result<UnixStream> {
+        self.wake_zygote();
         let (ours, theirs) = UnixStream::pair()?;
         self.fork_keeper(theirs.into())?;
         Ok(ours)

@@ -3,9 +3,10 @@
 //! The program gets a session and a process group of its own. Where it must not lead the group (see [`Group`]) a
 //! short-lived leader makes both, forks the program as its sibling, says its pid and ends.
 //!
-//! Only called in the single-threaded keeper: between fork and exec any code may run.
+//! Only called in the single-threaded keeper: between fork and exec any code may run. The usual program is not forked but
+//! runs in the keeper's memory until its exec, as `posix_spawn` does it: copying even a small process costs more.
 
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -25,8 +26,8 @@ impl Failure {
 
 /// Everything execve needs, made before the fork.
 struct Program {
-    argv: Vec<CString>,
-    env: Vec<CString>,
+    argv: Strings,
+    env: Strings,
     cwd: CString,
     stdio: [CString; 3],
     open_files: (u64, u64),
@@ -34,16 +35,29 @@ struct Program {
 
 impl Program {
     fn new(spawn: Spawn) -> Option<Self> {
-        let strings =
-            |items: Vec<Vec<u8>>| items.into_iter().map(|i| CString::new(i).ok()).collect::<Option<Vec<_>>>();
         let [stdin, stdout, stderr] = spawn.stdio;
         Some(Self {
-            argv: strings(spawn.argv).filter(|argv| !argv.is_empty())?,
-            env: strings(spawn.env)?,
+            argv: Strings::new(spawn.argv).filter(|argv| !argv.owned.is_empty())?,
+            env: Strings::new(spawn.env)?,
             cwd: CString::new(spawn.cwd).ok()?,
             stdio: [CString::new(stdin).ok()?, CString::new(stdout).ok()?, CString::new(stderr).ok()?],
             open_files: spawn.open_files,
         })
+    }
+}
+
+/// Strings as C wants a list of them.
+struct Strings {
+    owned: Vec<CString>,
+    /// To each of them, then null.
+    pointers: Vec<*const c_char>,
+}
+
+impl Strings {
+    fn new(items: Vec<Vec<u8>>) -> Option<Self> {
+        let owned = items.into_iter().map(|i| CString::new(i).ok()).collect::<Option<Vec<_>>>()?;
+        let pointers = owned.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect();
+        Some(Self { owned, pointers })
     }
 }
 
@@ -58,18 +72,18 @@ pub(crate) fn spawn(request: Spawn) -> Result<i32, Failure> {
     }
     // SAFETY: both were just opened and belong to nobody else.
     let (reader, writer) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
-    // SAFETY: this process has one thread, so the child may run any code.
-    let first = unsafe { libc::fork() };
-    match (first, group) {
-        (-1, _) => return Err(Failure::last(Stage::Fork)),
-        (0, Group::Leads) => {
-            // SAFETY: plain system call.
-            unsafe { libc::setsid() };
-            become_program(&program, &writer)
-        }
-        (0, Group::Follows) => lead(&program, &writer),
-        _ => drop(writer),
+    let first = match group {
+        Group::Leads => start_leader(&program, &writer),
+        // SAFETY: this process has one thread, so the child may run any code.
+        Group::Follows => match unsafe { libc::fork() } {
+            0 => lead(&program, &writer),
+            pid => pid,
+        },
+    };
+    if first < 0 {
+        return Err(Failure::last(Stage::Fork));
     }
+    drop(writer);
     let mut told = read_words(reader);
     match group {
         Group::Leads => told.push((0, first)),
@@ -81,6 +95,34 @@ pub(crate) fn spawn(request: Spawn) -> Result<i32, Failure> {
         (Some((stage, errno)), _) => Err(Failure { stage: Stage::from_raw(*stage), errno: *errno }),
         (None, Some((_, pid))) => Ok(*pid),
         (None, None) => Err(Failure { stage: Stage::Fork, errno: libc::ECHILD }),
+    }
+}
+
+/// The program as the leader of its own session and group; its pid, or -1. Returns when it has called exec or ended.
+fn start_leader(program: &Program, tell: &OwnedFd) -> i32 {
+    /// Far more than the few calls before the exec need.
+    const STACK: usize = 32 * 1024;
+    extern "C" fn enter(start: *mut c_void) -> c_int {
+        // SAFETY: start_leader passes a pointer to its own pair, and waits until this process has left its memory.
+        let (program, tell) = unsafe { *start.cast::<(&Program, &OwnedFd)>() };
+        // SAFETY: plain system call.
+        unsafe { libc::setsid() };
+        become_program(program, tell)
+    }
+    let mut stack: Vec<u128> = Vec::with_capacity(STACK / size_of::<u128>());
+    let mut start = (program, tell);
+    // SAFETY: the child runs `enter` on a stack of its own while this thread, the only one, waits (CLONE_VFORK), so both
+    // the stack and `start` outlive it; `enter` never returns and writes to nothing of ours but errno. No handler of the
+    // keeper can run in it: every signal is blocked until it has reset them all.
+    unsafe {
+        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &all, &mut before);
+        let top = stack.as_mut_ptr().add(stack.capacity());
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        let pid = libc::clone(enter, top.cast(), flags, (&raw mut start).cast());
+        libc::sigprocmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        pid
     }
 }
 
@@ -132,15 +174,9 @@ fn prepare_and_exec(program: &Program) -> Failure {
             }
         }
         close_above_stdio_on_exec();
-        let argv = pointers(&program.argv);
-        let env = pointers(&program.env);
-        libc::execve(program.argv[0].as_ptr(), argv.as_ptr(), env.as_ptr());
+        libc::execve(program.argv.pointers[0], program.argv.pointers.as_ptr(), program.env.pointers.as_ptr());
     }
     Failure::last(Stage::Exec)
-}
-
-fn pointers(strings: &[CString]) -> Vec<*const c_char> {
-    strings.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
 /// Default dispositions and an empty mask: the program starts as if from a login shell.
