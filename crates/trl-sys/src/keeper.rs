@@ -21,7 +21,7 @@ use std::time::Duration;
 use crate::link::{MAX_FRAME, Notice, Spawn};
 use crate::reap::{self, Zombie};
 use crate::title::Title;
-use crate::{harden, tree};
+use crate::{harden, spawn, tree};
 
 /// Shown by `ps`; clients use it to see that they are inside a session.
 pub const PROCESS_NAME: &std::ffi::CStr = c"trl-keeper";
@@ -189,9 +189,15 @@ pub(crate) fn wait_for_work(socket: &UnixStream) -> Work {
     if ready > 0 { Work::Frame } else { Work::Child }
 }
 
-/// Installs the disposition [`wait_for_work`] relies on, and ignores what would end a keeper by accident.
+/// What would end a keeper by accident.
+pub(crate) const IGNORED: [libc::c_int; 6] =
+    [libc::SIGPIPE, libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1];
+
+/// Installs the disposition [`wait_for_work`] relies on. Of all other signals only [`IGNORED`] are not as by default,
+/// whatever the daemon was started with.
 pub(crate) fn prepare_signals() {
     extern "C" fn interrupt(_: libc::c_int) {}
+    spawn::reset_signals(1..=64);
     // SAFETY: the handler does nothing, so it is async-signal-safe; the sets are initialised before use.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -202,9 +208,7 @@ pub(crate) fn prepare_signals() {
         libc::sigemptyset(&mut chld);
         libc::sigaddset(&mut chld, libc::SIGCHLD);
         libc::sigprocmask(libc::SIG_BLOCK, &chld, std::ptr::null_mut());
-        for ignored in
-            [libc::SIGPIPE, libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1]
-        {
+        for ignored in IGNORED {
             libc::signal(ignored, libc::SIG_IGN);
         }
     }

@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use crate::keeper;
 use crate::link::{Group, Spawn, Stage};
 
 pub(crate) struct Failure {
@@ -151,7 +152,7 @@ fn become_program(program: &Program, tell: &OwnedFd) -> ! {
 
 /// Only returns when something failed.
 fn prepare_and_exec(program: &Program) -> Failure {
-    reset_signals();
+    reset_signals(keeper::IGNORED);
     let (soft, hard) = program.open_files;
     let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
     // SAFETY: every pointer is to a live CString or array of this function's arguments; integers otherwise.
@@ -179,14 +180,14 @@ fn prepare_and_exec(program: &Program) -> Failure {
     Failure::last(Stage::Exec)
 }
 
-/// Default dispositions and an empty mask: the program starts as if from a login shell.
-fn reset_signals() {
+/// Default dispositions and an empty mask: the program starts as if from a login shell. (Handlers go with the exec.)
+pub(crate) fn reset_signals(numbers: impl IntoIterator<Item = c_int>) {
     /// As large as the kernel's struct sigaction; all zero means SIG_DFL, no flags, no mask.
     const DEFAULT: [u64; 4] = [0; 4];
     // SAFETY: the kernel reads one struct from DEFAULT and installs no handler; the mask is initialised by sigemptyset.
     // The raw call, because the C library hides two signals it uses itself from its own.
     unsafe {
-        for number in 1..=64 {
+        for number in numbers {
             libc::syscall(
                 libc::SYS_rt_sigaction,
                 number,

@@ -73,6 +73,9 @@ impl Task {
             body.mend(&self.engine);
         }
         body.prepare();
+        if let Err(e) = body.files.complete() {
+            return tracing::warn!(session = %self.session.spec.id, error = %e, "no rollback point");
+        }
         let before = body.children_before_clone();
         let (Some(_), Some(shell)) = (body.main, &mut body.shell) else { return };
         let nonce = nonce();

@@ -104,12 +104,15 @@ pub struct Files {
     pub paths: Paths,
     /// Open for good: making and removing a file per command would cost more than anything else here.
     command: Option<CommandFile>,
+    /// What only clones need is there, too.
+    complete: bool,
 }
 
 impl Files {
     /// Fills a directory with all that outlives a command.
     pub fn create(kind: Kind, base: PathBuf, medium: Medium) -> io::Result<Self> {
-        let files = Self { paths: Paths::new(kind, base.clone()), base, medium, command: None };
+        let files =
+            Self { paths: Paths::new(kind, base.clone()), base, medium, command: None, complete: false };
         files.furnish()?;
         Ok(files)
     }
@@ -125,16 +128,28 @@ impl Files {
                 Ok(()) => {}
             }
         }
-        self.write("h", b"")?;
-        for slot in 0..3 {
-            self.write(&format!("l{slot}"), script::text(kind, &self.paths, slot).as_bytes())?;
+        self.write_loop(0)
+    }
+
+    fn write_loop(&self, slot: usize) -> io::Result<()> {
+        self.write(&format!("l{slot}"), script::text(self.paths.kind, &self.paths, slot).as_bytes())
+    }
+
+    /// The rest, which can wait until the session is up.
+    pub fn complete(&mut self) -> io::Result<()> {
+        if !self.complete {
+            self.write_loop(1)?;
+            self.write_loop(2)?;
+            self.write("h", b"")?;
+            self.complete = true;
         }
         Ok(())
     }
 
     /// Only the streams, for a direct command.
     pub fn create_bare(kind: Kind, base: PathBuf, medium: Medium) -> io::Result<Self> {
-        let files = Self { paths: Paths::new(kind, base.clone()), base, medium, command: None };
+        let files =
+            Self { paths: Paths::new(kind, base.clone()), base, medium, command: None, complete: false };
         for name in ["o", "e", "i"] {
             fifo::make(&files.at(name))?;
         }
@@ -147,12 +162,15 @@ impl Files {
         if !self.base.is_dir() {
             make()?;
         }
-        self.furnish()
+        self.furnish()?;
+        self.complete = false;
+        self.complete()
     }
 
     /// Whether the texts are all there.
     pub fn has_texts(&self) -> bool {
-        ["h", "l0", "l1", "l2"].iter().all(|name| self.at(name).is_file())
+        let names: &[&str] = if self.complete { &["h", "l0", "l1", "l2"] } else { &["l0"] };
+        names.iter().all(|name| self.at(name).is_file())
     }
 
     /// Whether a name still leads to what was opened under it.
