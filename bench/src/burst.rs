@@ -36,6 +36,11 @@ fn one_session(plan: &Plan, daemon: &Daemon, report: &mut Report) -> Result<()> 
         race.add(format!("spawn {shell}"), move || settled(back_to_back(CALLS, || spawn(shell, "true"))));
         let mut floor = Floor::start(shell)?;
         race.add(format!("floor {shell}"), move || settled(back_to_back(CALLS, || floor.cycle("true"))));
+        // What no daemon can be faster than with `idle`: the shell alone, never renewed.
+        let mut bare = Floor::start(shell)?;
+        race.add(format!("bare {shell}"), move || {
+            settled(back_to_back(CALLS, || bare.exec("true").map(drop)))
+        });
         for (name, renewal) in [("exact", Renewal::Exact), ("idle", Renewal::Idle)] {
             let mut client = daemon.client()?;
             let session = client.create(shell, renewal)?;
@@ -48,6 +53,15 @@ fn one_session(plan: &Plan, daemon: &Daemon, report: &mut Report) -> Result<()> 
     for (shell, at_least) in SHELLS.into_iter().zip([1.5, 1.0]) {
         let spawned = results.p50(&format!("spawn {shell}"))?;
         let floor = results.p50(&format!("floor {shell}"))?;
+        for name in ["floor", "bare"] {
+            let took = results.p50(&format!("{name} {shell}"))?;
+            report.ratio(
+                format!("{shell} back to back, {name} without a daemon: spawn / exec"),
+                format!("{took:.0} us, spawn {spawned:.0}"),
+                spawned / took,
+                Bar::Shown,
+            );
+        }
         for (name, bar) in [("exact", at_least), ("idle", 6.0)] {
             let run = results.p50(&format!("{name} {shell}"))?;
             report.ratio(

@@ -18,9 +18,12 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::link::{MAX_FRAME, Notice, Spawn};
+use rustix::process::Signal;
+
+use crate::link::{MAX_FRAME, Notice, Request, Spawn};
 use crate::reap::{self, Zombie};
 use crate::title::Title;
+use crate::tree::Proc;
 use crate::{harden, spawn, tree};
 
 /// Shown by `ps`; clients use it to see that they are inside a session.
@@ -35,6 +38,8 @@ struct Keeper {
     reserved_told: bool,
     session_dir: Option<PathBuf>,
     title: Option<Title>,
+    /// Children killed on the daemon's word, whose end is no news.
+    dropped: HashSet<i32>,
     /// Bytes of a frame not yet complete.
     inbox: Vec<u8>,
 }
@@ -52,6 +57,7 @@ pub(crate) fn run(end: OwnedFd) {
         reserved_told: false,
         session_dir: None,
         title: Title::find(),
+        dropped: HashSet::new(),
         inbox: Vec::new(),
     };
     keeper.show("");
@@ -90,10 +96,13 @@ impl Keeper {
                 return false;
             }
             let Some(body) = rest.get(..len) else { break };
-            let Some(request) = Spawn::decode(body) else { return false };
+            let Some(request) = Request::decode(body) else { return false };
             self.inbox.drain(..4 + len);
             self.inbox.shrink_to_fit();
-            self.start(request);
+            match request {
+                Request::Spawn(spawn) => self.start(spawn),
+                Request::Drop(proc) => self.drop_process(proc),
+            }
         }
         true
     }
@@ -122,6 +131,17 @@ impl Keeper {
         }
     }
 
+    /// A clone that another has replaced. While it is our child its pid cannot become another's: only we collect it.
+    fn drop_process(&mut self, proc: Proc) {
+        match rustix::process::Pid::from_raw(proc.pid) {
+            Some(pid) if tree::identify(proc.pid) == Some(proc) && reap::is_child(pid) => {
+                self.dropped.insert(proc.pid);
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
+            _ => drop(tree::signal(proc, Signal::KILL)),
+        }
+    }
+
     fn report_dead(&mut self) {
         for pid in tree::children_of_main_thread(self.me) {
             let reserved = self.reserved == Some(pid);
@@ -131,7 +151,9 @@ impl Keeper {
             let zombie = if reserved { Zombie::Leave } else { Zombie::Collect };
             if let Some(exit) = reap::child(pid, zombie) {
                 self.reserved_told |= reserved;
-                self.tell(Notice::Exited { pid, exit });
+                if !self.dropped.remove(&pid) {
+                    self.tell(Notice::Exited { pid, exit });
+                }
             }
         }
     }

@@ -1,7 +1,17 @@
 //! What the daemon and a keeper say to each other, over one socket pair per session.
 //!
-//! Daemon to keeper: [`Spawn`] frames with a length before them. Keeper to daemon: fixed-size [`Notice`]s.
+//! Daemon to keeper: [`Request`] frames with a length before them. Keeper to daemon: fixed-size [`Notice`]s.
 //! The daemon closing its end means "kill everything and go".
+
+use crate::tree::Proc;
+
+/// What the daemon asks of a keeper.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    Spawn(Spawn),
+    /// Kill this process and say nothing of its end. The keeper is its parent, or near enough to know it for sure.
+    Drop(Proc),
+}
 
 /// Start a program below the keeper.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,20 +43,21 @@ pub enum Group {
 /// A frame longer than this is a bug or an attack.
 pub const MAX_FRAME: usize = 64 << 20;
 
-impl Spawn {
+impl Request {
     /// The frame, its length first.
     pub fn encode(&self) -> Vec<u8> {
         let mut body = vec![0; 4];
-        put_list(&mut body, &self.argv);
-        put_list(&mut body, &self.env);
-        put(&mut body, &self.cwd);
-        for path in &self.stdio {
-            put(&mut body, path);
+        match self {
+            Self::Spawn(spawn) => {
+                body.push(0);
+                spawn.put_into(&mut body);
+            }
+            Self::Drop(proc) => {
+                body.push(1);
+                body.extend(proc.pid.to_le_bytes());
+                body.extend(proc.start.to_le_bytes());
+            }
         }
-        put(&mut body, &self.session_dir);
-        body.extend(self.open_files.0.to_le_bytes());
-        body.extend(self.open_files.1.to_le_bytes());
-        body.push(u8::from(self.group == Group::Follows));
         let len = u32::try_from(body.len() - 4).unwrap_or(u32::MAX);
         body[..4].copy_from_slice(&len.to_le_bytes());
         body
@@ -56,7 +67,30 @@ impl Spawn {
     pub fn decode(body: &[u8]) -> Option<Self> {
         let mut rest = body;
         let rest = &mut rest;
-        let spawn = Self {
+        let request = match take_bytes(rest, 1)? {
+            [0] => Self::Spawn(Spawn::take_from(rest)?),
+            _ => Self::Drop(Proc { pid: take_u32(rest)?.cast_signed(), start: take_u64(rest)? }),
+        };
+        rest.is_empty().then_some(request)
+    }
+}
+
+impl Spawn {
+    fn put_into(&self, body: &mut Vec<u8>) {
+        put_list(body, &self.argv);
+        put_list(body, &self.env);
+        put(body, &self.cwd);
+        for path in &self.stdio {
+            put(body, path);
+        }
+        put(body, &self.session_dir);
+        body.extend(self.open_files.0.to_le_bytes());
+        body.extend(self.open_files.1.to_le_bytes());
+        body.push(u8::from(self.group == Group::Follows));
+    }
+
+    fn take_from(rest: &mut &[u8]) -> Option<Self> {
+        Some(Self {
             argv: take_list(rest)?,
             env: take_list(rest)?,
             cwd: take(rest)?,
@@ -67,8 +101,7 @@ impl Spawn {
                 [0] => Group::Leads,
                 _ => Group::Follows,
             },
-        };
-        rest.is_empty().then_some(spawn)
+        })
     }
 }
 
@@ -204,6 +237,12 @@ mod tests {
     use crate::reap::Exit;
 
     #[test]
+    fn a_dropped_process_round_trips() {
+        let request = Request::Drop(Proc { pid: 12, start: u64::MAX });
+        assert_eq!(Request::decode(&request.encode()[4..]), Some(request));
+    }
+
+    #[test]
     fn notices_round_trip() {
         for notice in [
             Notice::Hello { keeper: 7 },
@@ -222,15 +261,15 @@ mod tests {
             argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>, stdio: [Vec<u8>; 3], dir: Vec<u8>, limit: (u64, u64), follows: bool,
         ) {
             let group = if follows { Group::Follows } else { Group::Leads };
-            let spawn = Spawn { argv, env, cwd, stdio, session_dir: dir, open_files: limit, group };
-            let frame = spawn.encode();
+            let request = Request::Spawn(Spawn { argv, env, cwd, stdio, session_dir: dir, open_files: limit, group });
+            let frame = request.encode();
             prop_assert_eq!(frame.len() - 4, u32::from_le_bytes(frame[..4].try_into().unwrap()) as usize);
-            prop_assert_eq!(Spawn::decode(&frame[4..]), Some(spawn));
+            prop_assert_eq!(Request::decode(&frame[4..]), Some(request));
         }
 
         #[test]
         fn garbage_is_refused_not_believed(bytes: Vec<u8>) {
-            let _ = Spawn::decode(&bytes);
+            let _ = Request::decode(&bytes);
         }
     }
 }

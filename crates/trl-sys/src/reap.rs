@@ -35,6 +35,12 @@ pub fn child(pid: i32, zombie: Zombie) -> Option<Exit> {
     exit_of(&status)
 }
 
+/// Whether this is a child of ours, dead or alive.
+pub fn is_child(pid: Pid) -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(pid), look).is_ok()
+}
+
 fn exit_of(status: &rustix::process::WaitIdStatus) -> Option<Exit> {
     let code = status.exit_status().map(Exit::Code);
     code.or_else(|| status.terminating_signal().map(Exit::Signal))

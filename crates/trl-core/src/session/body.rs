@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::io::Errno;
 use trl_proto::{Error, ErrorCode};
-use trl_sys::link::{Group, Spawn};
+use trl_sys::link::{Group, Request, Spawn};
 use trl_sys::poller::Watch;
 use trl_sys::tree::{self, ChildrenOf, Proc};
 use trl_sys::{fifo, reap};
@@ -120,7 +120,7 @@ impl Body {
         };
         let mut env = spec.environ();
         env.push([b"PWD=", cwd.as_bytes()].concat());
-        let request = Spawn {
+        let request = Request::Spawn(Spawn {
             argv: argv.into_iter().map(String::into_bytes).collect(),
             env,
             cwd: cwd.as_bytes().to_vec(),
@@ -131,7 +131,7 @@ impl Body {
                 Some(Kind::Ksh93) => Group::Follows,
                 _ => Group::Leads,
             },
-        };
+        });
         self.link.send(request.encode())
     }
 
@@ -239,6 +239,12 @@ impl Body {
         if let Some(standby) = self.shell.as_mut().and_then(|s| s.standby.take()) {
             tree::signal(standby.proc, rustix::process::Signal::KILL);
         }
+    }
+
+    /// Ends a clone that another has replaced.
+    pub fn end_replaced(&mut self, clone: Proc) {
+        // A keeper that cannot be asked is gone, and the clone with it.
+        let _ = self.link.send(Request::Drop(clone).encode());
     }
 
     /// Whether this exit is the session's own program's.

@@ -155,8 +155,8 @@ impl Task {
                 self.renewals_failed = 0;
                 self.go_on();
                 // Not before the next command is on its way: its end is work that nobody waits for.
-                if let Some(old) = old {
-                    tree::signal(old.proc, Signal::KILL);
+                if let (Some(old), Some(body)) = (old, &mut self.body) {
+                    body.end_replaced(old.proc);
                 }
                 return;
             }
