@@ -19,14 +19,17 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Of `usable` descriptors: half for sessions, a quarter for each of the others.
+    /// Of `usable` descriptors: a quarter for connections and one for leftovers where there are few, and no more than
+    /// anybody needs where there are many; the rest for sessions.
     pub fn of(usable: u64) -> Self {
         let rest = usable.saturating_sub(RESERVED);
+        let share = |enough: u64| (rest / 4).min(enough.max(rest / 32));
+        let (connections, leftovers) = (share(512), share(1024));
         let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX).max(1);
         Self {
-            sessions: count(rest / 2 / PER_SESSION),
-            connections: count(rest / 4),
-            leftovers: count(rest / 4),
+            sessions: count((rest - connections - leftovers) / PER_SESSION),
+            connections: count(connections),
+            leftovers: count(leftovers),
         }
     }
 }
@@ -34,6 +37,11 @@ impl Shares {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_usual_limit_is_enough_for_a_thousand_sessions() {
+        assert!(Shares::of(20_000).sessions >= 1000);
+    }
 
     #[test]
     fn the_shares_fit_into_the_whole() {

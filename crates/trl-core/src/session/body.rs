@@ -35,6 +35,8 @@ pub struct Body {
     lists: Option<(ChildrenOf, ChildrenOf)>,
     /// What earlier executions left running.
     pub background: Vec<Proc>,
+    /// Clones on their way out: nobody's background.
+    replaced: Vec<Proc>,
 }
 
 /// What only a shell has.
@@ -105,6 +107,7 @@ impl Body {
             main: None,
             lists: None,
             background: Vec::new(),
+            replaced: Vec::new(),
         })
     }
 
@@ -141,13 +144,13 @@ impl Body {
 
     /// Everything alive below the keeper but the shell and its clone. In the usual case two short reads show that
     /// there is nothing.
-    pub fn find_background(&self) -> Vec<Proc> {
+    pub fn find_background(&mut self) -> Vec<Proc> {
         let Some(main) = self.main else { return Vec::new() };
         let standby = self.standby();
         if self.is_alone(main, standby) {
             return Vec::new();
         }
-        let spared: Vec<Proc> = standby.into_iter().collect();
+        let spared: Vec<Proc> = standby.into_iter().chain(self.replaced.iter().copied()).collect();
         tree::below(self.keeper, &spared).into_iter().filter(|p| *p != main).collect()
     }
 
@@ -165,11 +168,16 @@ impl Body {
         seen.unwrap_or_else(|| self.main.map(|m| tree::children_of_main_thread(m.pid)).unwrap_or_default())
     }
 
-    fn is_alone(&self, main: Proc, standby: Option<Proc>) -> bool {
+    fn is_alone(&mut self, main: Proc, standby: Option<Proc>) -> bool {
         let Some((keeper, shell)) = &self.lists else { return false };
-        let known = |pid: &i32| *pid == main.pid || standby.is_some_and(|s| s.pid == *pid);
-        let beside = keeper.glance().is_none_or(|list| list.iter().any(|pid| !known(pid)));
-        !beside && shell.glance().is_some_and(|list| list.is_empty())
+        let (Some(beside), Some(below)) = (keeper.glance(), shell.glance()) else { return false };
+        // zsh's clones are its own children
+        self.replaced.retain(|p| beside.contains(&p.pid) || below.contains(&p.pid));
+        let known = |pid: &i32| {
+            *pid == main.pid
+                || standby.into_iter().chain(self.replaced.iter().copied()).any(|p| p.pid == *pid)
+        };
+        beside.iter().chain(&below).all(known)
     }
 
     /// What the next command needs, while there is time.
@@ -245,6 +253,7 @@ impl Body {
     pub fn end_replaced(&mut self, clone: Proc) {
         // A keeper that cannot be asked is gone, and the clone with it.
         let _ = self.link.send(Request::Drop(clone).encode());
+        self.replaced.push(clone);
     }
 
     /// Whether this exit is the session's own program's.

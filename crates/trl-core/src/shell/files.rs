@@ -211,7 +211,7 @@ impl Files {
     /// The command's text for the shell to source. Nobody reads the text of the one before any more: a shell is done
     /// with its file when it reports, and what it forked has parsed its part.
     pub fn deliver_command(&mut self, command: &str) -> io::Result<Option<Feeder>> {
-        let text = [command.as_bytes(), b"\n"].concat();
+        let text = [command.as_bytes(), self.paths.kind.after_command().as_bytes()].concat();
         if !self.holds_files() {
             return self.deliver("u", &text);
         }

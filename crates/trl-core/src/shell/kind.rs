@@ -57,6 +57,15 @@ impl Kind {
         }
     }
 
+    /// What ends a command's text. bash in a subshell, which every promoted clone is, lets the last program of a text
+    /// take its place, state and all, unless something comes after it.
+    pub fn after_command(self) -> &'static str {
+        match self {
+            Self::Bash | Self::BashAsSh => "\n\n",
+            _ => "\n",
+        }
+    }
+
     /// Whether a clone can say its own pid; otherwise it is found as the grandchild of the shell.
     pub fn knows_its_pid(self) -> bool {
         matches!(self, Self::Bash | Self::BashAsSh | Self::Zsh)

@@ -1,4 +1,4 @@
-//! Odd requests, and what the daemon does around a command: rows 130 to 141, 150.
+//! Odd requests, and what the daemon does around a command: rows 130 to 141, 150 to 152.
 
 use trl_testkit::{Builder, Random, Run, Shell, json, procs_matching, sleeper};
 
@@ -21,6 +21,8 @@ pub(crate) const ROWS: &[Row] = &[
     row(140, "background_pids", Shells::PosixBut(&[Shell::Ksh93]), background_pids),
     row(141, "result_stays_readable", Shells::All, result_stays_readable),
     row(150, "eval_break", Shells::All, eval_break),
+    row(151, "a_program_comes_last_after_a_rollback", Shells::Posix, a_program_comes_last_after_a_rollback),
+    row(152, "clones_are_nobodys_background", Shells::All, clones_are_nobodys_background),
 ];
 
 /// Whichever comes first, the two replies must tell the same story.
@@ -93,6 +95,33 @@ fn eval_break(c: &mut Case) -> Outcome {
     for command in ["eval break", "eval continue"] {
         c.ends(command)?;
         c.kept()?;
+    }
+    Ok(())
+}
+
+/// A shell in a subshell may let the last program of a text take its place.
+fn a_program_comes_last_after_a_rollback(c: &mut Case) -> Outcome {
+    for (at, list) in
+        ["cd /usr && /bin/true", "cd /; A=1 /bin/true", "cd /usr || :; env true"].iter().enumerate()
+    {
+        c.x("exit 3");
+        let run = c.x(&format!("x={at}; {list}"));
+        is(&run, "", 0)?;
+        req(run.json["shell_state"] == "kept", || format!("{list}: {}", run.json["shell_state"]))?;
+        let dir = if at == 1 { "/" } else { "/usr" };
+        c.want("echo $x; pwd", &format!("{at}\n{dir}\n"), 0)?;
+        let wrapped = c.x_with(&format!("y={at}; /bin/true"), json!({"env": {"E": "1"}}));
+        req(wrapped.json["shell_state"] == "kept", || format!("with env: {}", wrapped.json["shell_state"]))?;
+    }
+    Ok(())
+}
+
+/// However fast commands come after each other.
+fn clones_are_nobodys_background(c: &mut Case) -> Outcome {
+    for _ in 0..100 {
+        let run = c.x("echo hi");
+        let pids = &run.json["background_pids"];
+        req(pids.is_null(), || format!("a phantom: {pids}"))?;
     }
     Ok(())
 }
