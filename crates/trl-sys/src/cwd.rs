@@ -14,7 +14,8 @@ pub fn of(pid: i32, said: &[u8]) -> Option<PathBuf> {
     Some(if leads_to(said, &actual) { said.to_path_buf() } else { actual })
 }
 
-/// A name the kernel would have to ask for leads nowhere: a stat of it may hang with its file system.
+/// A name the kernel would have to ask for leads nowhere: a stat of it may hang with its file system. So does one through
+/// a link that was made a moment ago: the kernel wants to note that it was read, and must not wait for that either.
 fn leads_to(name: &Path, place: &Path) -> bool {
     if !name.is_absolute() {
         return false;
@@ -27,6 +28,8 @@ fn leads_to(name: &Path, place: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{AtFlags, Timespec, Timestamps, utimensat};
+
     use super::*;
 
     #[test]
@@ -35,6 +38,10 @@ mod tests {
         let (real, link) = (dir.path().join("real"), dir.path().join("link"));
         std::fs::create_dir(&real).unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
+        let later = Timespec { tv_sec: 1 << 32, tv_nsec: 0 };
+        let earlier = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let times = Timestamps { last_access: later, last_modification: earlier };
+        utimensat(CWD, &link, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
         let mut there = std::process::Command::new("sleep").arg("1000").current_dir(&link).spawn().unwrap();
         let pid = i32::try_from(there.id()).unwrap();
         let known = |said: &Path| of(pid, said.as_os_str().as_bytes());

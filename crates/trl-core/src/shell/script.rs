@@ -113,9 +113,9 @@ pub fn text(kind: Kind, paths: &Paths, slot: usize) -> String {
     let (reports, control) = (paths.reports(), paths.control(slot));
     let promoted = format!("{builtin} printf 'P %s\\0' \"$__trl\" >{reports}");
     let mut out = format!(
-        "case $__trl in p*) trap - {SIGNALS}; {promoted};; esac\n\
+        "case $__trl in p*) {builtin} trap - {SIGNALS}; {promoted};; esac\n\
          until ! {read} <{control}; do\ncase $__trl in\n\
-         p*) trap - {SIGNALS}; {promoted};;\n\
+         p*) {builtin} trap - {SIGNALS}; {promoted};;\n\
          [nobcijwx]*)\n\
          for __trl in \"${{__trl%% *}}\" \"${{__trl#* }}\"; do\ncase $__trl in\n\
          [0-9]*) __trl=\"$__trl $?\"\n{heal}\n\
@@ -181,7 +181,7 @@ fn clone_into(kind: Kind, paths: &Paths, to: usize) -> String {
         None => format!("{builtin} printf 'S %s\\0' \"$__trl\""),
     };
     // It reports before anything that takes time: the shell may go on from here.
-    let hello = format!("trap '' {SIGNALS}; {say} >{}", paths.reports());
+    let hello = format!("{builtin} trap '' {SIGNALS}; {say} >{}", paths.reports());
     let enter = format!("{read} <{}; {}", paths.control(to), source(kind, &paths.script(to)));
     match kind {
         // A background subshell would ignore INT and QUIT for good, so it is a foreground pair whose middle
@@ -192,7 +192,7 @@ fn clone_into(kind: Kind, paths: &Paths, to: usize) -> String {
         ),
         // Descriptors from 10 on, of {fd}> and coproc, go too.
         Kind::Bash | Kind::BashAsSh => format!(
-            "{to}*) ( ( {hello}; for __trf in /dev/fd/*; do __trf=${{__trf##*/}}; case $__trf in 0|1|2) ;; *) exec {{__trf}}>&-;; esac; done 2>/dev/null; unset __trf; {enter} ) & );;\n"
+            "{to}*) ( ( {hello}; for __trf in /dev/fd/*; do __trf=${{__trf##*/}}; case $__trf in 0|1|2) ;; *) exec {{__trf}}>&-;; esac; done 2>/dev/null; builtin unset __trf; {enter} ) & );;\n"
         ),
         // `&` would renice it; a process substitution is one fork, no job, no `$!`.
         Kind::Zsh => format!("{to}*) : <( {hello}; builtin exec {CLOSE}; {enter} );;\n"),

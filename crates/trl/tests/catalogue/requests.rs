@@ -1,4 +1,4 @@
-//! Odd requests, and what the daemon does around a command: rows 130 to 141, 150 to 152.
+//! Odd requests, and what the daemon does around a command: rows 130 to 141, 150 to 153.
 
 use trl_testkit::{Builder, Random, Run, Shell, json, procs_matching, sleeper};
 
@@ -22,6 +22,12 @@ pub(crate) const ROWS: &[Row] = &[
     row(141, "result_stays_readable", Shells::All, result_stays_readable),
     row(150, "eval_break", Shells::All, eval_break),
     row(151, "a_program_comes_last_after_a_rollback", Shells::Posix, a_program_comes_last_after_a_rollback),
+    row(
+        153,
+        "functions_named_like_builtins",
+        Shells::Only(&[Shell::Bash, Shell::Zsh]),
+        functions_named_like_builtins,
+    ),
     row(152, "clones_are_nobodys_background", Shells::All, clones_are_nobodys_background),
 ];
 
@@ -112,6 +118,19 @@ fn a_program_comes_last_after_a_rollback(c: &mut Case) -> Outcome {
         c.want("echo $x; pwd", &format!("{at}\n{dir}\n"), 0)?;
         let wrapped = c.x_with(&format!("y={at}; /bin/true"), json!({"env": {"E": "1"}}));
         req(wrapped.json["shell_state"] == "kept", || format!("with env: {}", wrapped.json["shell_state"]))?;
+    }
+    Ok(())
+}
+
+/// The loop and its clones reach the real ones.
+fn functions_named_like_builtins(c: &mut Case) -> Outcome {
+    c.keep()?;
+    for name in ["trap", "printf", "read", "set", "source"] {
+        c.want(&format!("{name}() {{ exit 7; }}"), "", 0)?;
+        c.alive()?;
+        let run = c.ends("exit 4")?;
+        req(run.json["shell_state"] == "rolled_back", || format!("{name}: {}", run.json["shell_state"]))?;
+        c.kept()?;
     }
     Ok(())
 }
