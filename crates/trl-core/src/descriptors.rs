@@ -5,7 +5,7 @@
 
 /// For listeners, links, the log, and everything that is opened for a moment.
 const RESERVED: u64 = 128;
-/// FIFOs 11, link, watch, two lists of children, the next command's file, an open stdin.
+/// FIFOs 11, link, watch, two lists of children, the command's file, an open stdin.
 pub const PER_SESSION: u64 = 18;
 /// One session, and a few connections and pipes.
 pub const FEWEST: u64 = RESERVED + 64;

@@ -150,6 +150,8 @@ impl Body {
         if self.is_alone(main, standby) {
             return Vec::new();
         }
+        // With more processes than a glance shows, nobody else forgets them.
+        self.replaced.retain(|p| tree::identify(p.pid) == Some(*p));
         let spared: Vec<Proc> = standby.into_iter().chain(self.replaced.iter().copied()).collect();
         tree::below(self.keeper, &spared).into_iter().filter(|p| *p != main).collect()
     }
