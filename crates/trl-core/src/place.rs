@@ -31,7 +31,7 @@ impl Place {
         };
         private_dir(&root)?;
         remove_dead(&root);
-        let dir = root.join(format!("d-{:016x}", crate::random::nonce()));
+        let dir = root.join(format!("d-{:016x}", u64::from_le_bytes(trl_proto::random::bytes())));
         let lock = claim(&dir)?;
         let medium = if machine::is_in_memory(&dir) { Medium::Memory } else { Medium::Disk };
         Ok(Self { dir, medium, lock: Mutex::new(lock) })

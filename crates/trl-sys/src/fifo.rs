@@ -1,7 +1,7 @@
 //! FIFOs: the channels between the daemon and a shell.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -42,10 +42,21 @@ pub fn resize(fd: impl AsFd, bytes: usize) -> bool {
     rustix::pipe::fcntl_setpipe_size(fd, bytes).is_ok()
 }
 
+/// Which FIFO this is an end of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+pub fn identify(fd: impl AsFd) -> io::Result<Identity> {
+    let stat = rustix::fs::fstat(fd)?;
+    Ok(Identity { device: stat.st_dev, inode: stat.st_ino })
+}
+
 /// Whether both are ends of one FIFO.
 pub fn same(one: impl AsFd, other: impl AsFd) -> bool {
-    let id = |fd: BorrowedFd<'_>| rustix::fs::fstat(fd).map(|s| (s.st_dev, s.st_ino)).ok();
-    id(one.as_fd()).is_some_and(|one| Some(one) == id(other.as_fd()))
+    identify(one).is_ok_and(|one| identify(other).is_ok_and(|other| one == other))
 }
 
 /// Bytes waiting to be read.

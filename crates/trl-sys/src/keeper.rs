@@ -137,23 +137,35 @@ impl Keeper {
             Some(pid) if tree::identify(proc.pid) == Some(proc) && reap::is_child(pid) => {
                 self.dropped.insert(proc.pid);
                 let _ = rustix::process::kill_process(pid, Signal::KILL);
+                wait_for_child(DEATH);
             }
             _ => drop(tree::signal(proc, Signal::KILL)),
         }
     }
 
+    /// The kernel names the dead one by one, until one of them is left as a zombie and would be named for ever.
     fn report_dead(&mut self) {
-        for pid in tree::children_of_main_thread(self.me) {
-            let reserved = self.reserved == Some(pid);
-            if reserved && self.reserved_told {
-                continue;
-            }
-            let zombie = if reserved { Zombie::Leave } else { Zombie::Collect };
-            if let Some(exit) = reap::child(pid, zombie) {
-                self.reserved_told |= reserved;
-                if !self.dropped.remove(&pid) {
-                    self.tell(Notice::Exited { pid, exit });
-                }
+        while !self.reserved_told
+            && let Some(pid) = reap::any_dead()
+        {
+            self.bury(pid);
+        }
+        if self.reserved_told {
+            tree::children_of_main_thread(self.me).into_iter().for_each(|pid| self.bury(pid));
+        }
+    }
+
+    /// If it is dead, and that is news.
+    fn bury(&mut self, pid: i32) {
+        let reserved = self.reserved == Some(pid);
+        if reserved && self.reserved_told {
+            return;
+        }
+        let zombie = if reserved { Zombie::Leave } else { Zombie::Collect };
+        if let Some(exit) = reap::child(pid, zombie) {
+            self.reserved_told |= reserved;
+            if !self.dropped.remove(&pid) {
+                self.tell(Notice::Exited { pid, exit });
             }
         }
     }
@@ -189,6 +201,21 @@ pub(crate) fn exterminate(root: i32, spared: &HashSet<i32>) {
             return;
         }
         std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// What was killed dies within microseconds, and to wait for it saves being woken again; what takes longer is seen later.
+const DEATH: Duration = Duration::from_millis(5);
+
+/// Waits for a child to change state. The caller looks afterwards, whatever it was.
+fn wait_for_child(limit: Duration) {
+    let limit = libc::timespec { tv_sec: 0, tv_nsec: i64::from(limit.subsec_nanos()) };
+    // SAFETY: the set is initialised by sigemptyset; nobody wants to know which child it was.
+    unsafe {
+        let mut chld: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut chld);
+        libc::sigaddset(&mut chld, libc::SIGCHLD);
+        libc::sigtimedwait(&chld, std::ptr::null_mut(), &limit);
     }
 }
 

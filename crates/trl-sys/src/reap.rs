@@ -35,6 +35,18 @@ pub fn child(pid: i32, zombie: Zombie) -> Option<Exit> {
     exit_of(&status)
 }
 
+/// A dead child that nobody has collected.
+pub fn any_dead() -> Option<i32> {
+    let look = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the kernel fills the zeroed structure in, or leaves its pid 0 when there is none.
+    let pid = unsafe {
+        let mut found: libc::siginfo_t = std::mem::zeroed();
+        libc::waitid(libc::P_ALL, 0, &mut found, look);
+        found.si_pid()
+    };
+    (pid != 0).then_some(pid)
+}
+
 /// Whether this is a child of ours, dead or alive.
 pub fn is_child(pid: Pid) -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -78,6 +90,7 @@ mod tests {
             std::thread::yield_now();
         };
         assert_eq!(exit, Exit::Code(7));
+        assert_eq!(any_dead(), Some(pid));
         assert_eq!(child(pid, Zombie::Collect), Some(Exit::Code(7)));
         assert_eq!(child(pid, Zombie::Collect), None);
     }

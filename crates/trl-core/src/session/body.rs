@@ -13,6 +13,7 @@ use trl_sys::{fifo, reap};
 
 use super::spec::{Program, Spec};
 use crate::engine::Engine;
+use crate::random::Nonce;
 use crate::shell::channel::{Control, Link, Outlet, Source};
 use crate::shell::feed::Feeder;
 use crate::shell::files::Files;
@@ -37,6 +38,8 @@ pub struct Body {
     pub background: Vec<Proc>,
     /// Clones on their way out: nobody's background.
     replaced: Vec<Proc>,
+    /// Nobody holds the write ends of `out` and `err`.
+    released: bool,
 }
 
 /// What only a shell has.
@@ -108,11 +111,12 @@ impl Body {
             lists: None,
             background: Vec::new(),
             replaced: Vec::new(),
+            released: false,
         })
     }
 
     /// Asks the keeper to start the program in `cwd`.
-    pub fn spawn(&mut self, engine: &Engine, spec: &Spec, cwd: &str, nonce: u64) -> io::Result<()> {
+    pub fn spawn(&mut self, engine: &Engine, spec: &Spec, cwd: &str, nonce: Nonce) -> io::Result<()> {
         let path = |name: &str| self.files.at(name).as_os_str().as_bytes().to_vec();
         let (argv, stdio) = match &spec.program {
             Program::Shell { kind, path: program } => {
@@ -182,14 +186,25 @@ impl Body {
         beside.iter().chain(&below).all(known)
     }
 
-    /// What the next command needs, while there is time.
-    pub fn prepare(&mut self) {
-        self.files.wipe_command();
+    /// After a command: from here on the write ends that are left are other people's.
+    pub fn release_streams(&mut self) {
+        self.released = true;
+        self.out.release();
+        self.err.release();
+    }
+
+    pub fn is_released(&self) -> bool {
+        self.released
+    }
+
+    /// For the next command, while there is time, and before the hang-up is seen by those who watch.
+    pub fn take_streams_back(&mut self) {
         // a failure shows when the command is told
         let _ = self.hold_streams();
     }
 
     pub fn hold_streams(&mut self) -> io::Result<()> {
+        self.released = false;
         self.out.hold(&self.files, &self.watch)?;
         self.err.hold(&self.files, &self.watch)
     }

@@ -40,7 +40,7 @@ impl Task {
         let (Some(order), Some(body)) = (self.direct.take(), &mut self.body) else { return };
         let cwd = self.session.spec.working_dir.clone();
         let started = Run::direct(order, body).and_then(|run| {
-            body.spawn(&self.engine, &self.session.spec, &cwd, 0)?;
+            body.spawn(&self.engine, &self.session.spec, &cwd, crate::random::Nonce::random())?;
             Ok(run)
         });
         match started {

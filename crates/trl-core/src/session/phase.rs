@@ -9,6 +9,7 @@ use super::body::Standby;
 use super::messages::Ending;
 use super::run::Run;
 use super::stop::Stop;
+use crate::random::Nonce;
 use crate::seats::Seat;
 
 #[derive(Debug)]
@@ -16,13 +17,13 @@ pub(super) enum Phase {
     Absent,
     /// `reported` when the shell was faster than its keeper's word of it.
     Starting {
-        nonce: u64,
+        nonce: Nonce,
         until: Instant,
         then: Then,
         reported: bool,
     },
     Restoring {
-        nonce: u64,
+        nonce: Nonce,
         until: Instant,
         then: Then,
     },
@@ -33,13 +34,13 @@ pub(super) enum Phase {
         then: Then,
     },
     Dumping {
-        nonce: u64,
+        nonce: Nonce,
         until: Instant,
         text: Zeroizing<Vec<u8>>,
         purpose: Dump,
     },
     Promoting {
-        nonce: u64,
+        nonce: Nonce,
         until: Instant,
         standby: Standby,
         then: Then,
@@ -56,7 +57,7 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Renewing {
     pub(super) slot: usize,
-    pub(super) nonce: u64,
+    pub(super) nonce: Nonce,
     pub(super) until: Instant,
     /// The shell's children before, to tell the new one apart.
     pub(super) before: Vec<i32>,

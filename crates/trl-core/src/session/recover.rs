@@ -23,7 +23,7 @@ use super::messages::Reply;
 use super::phase::{Dump, Phase, Renewing, Then};
 use super::task::Task;
 use crate::engine::Counters;
-use crate::random::nonce;
+use crate::random::Nonce;
 use crate::shell::report::Report;
 use crate::shell::{Survival, script};
 
@@ -42,13 +42,22 @@ impl Task {
     // ---- work that is due as soon as others had their turn
 
     pub(super) fn has_due_work(&self) -> bool {
+        let released = self.body.as_ref().is_some_and(Body::is_released);
+        matches!(self.phase, Phase::Idle) && (released || self.is_renewal_due())
+    }
+
+    fn is_renewal_due(&self) -> bool {
         let free = matches!(self.phase, Phase::Idle) && self.renewing.is_none();
         free && self.renew_at.is_some_and(|at| at <= Instant::now())
     }
 
+    /// The shell is told first: what else is to be done is done while it forks.
     pub(super) fn do_due_work(&mut self) {
-        if self.has_due_work() {
+        if self.is_renewal_due() {
             self.renew();
+        }
+        if let Some(body) = self.body.as_mut().filter(|b| b.is_released()) {
+            body.take_streams_back();
         }
     }
 
@@ -72,13 +81,12 @@ impl Task {
             // The last one may have died of it; while a command ran nothing could be done about that.
             body.mend(&self.engine);
         }
-        body.prepare();
         if let Err(e) = body.files.complete() {
             return tracing::warn!(session = %self.session.spec.id, error = %e, "no rollback point");
         }
         let before = body.children_before_clone();
         let (Some(_), Some(shell)) = (body.main, &mut body.shell) else { return };
-        let nonce = nonce();
+        let nonce = Nonce::random();
         let until = Instant::now() + POINT_LIMIT;
         let rebase = shell.kind.rebase_after().is_some_and(|limit| shell.depth >= limit);
         let dump = rebase || shell.kind.survival() == Survival::Snapshot;
@@ -93,6 +101,7 @@ impl Task {
         if let Err(e) = shell.control.tell(shell.slot, verb, nonce) {
             return tracing::warn!(session = %self.session.spec.id, error = %e, "no rollback point");
         }
+        body.files.wipe_command();
         if dump {
             let purpose = if rebase { Dump::Rebase } else { Dump::Point };
             self.phase = Phase::Dumping { nonce, until, text: Zeroizing::default(), purpose };
@@ -192,7 +201,7 @@ impl Task {
         }
         let shell = self.body.as_ref().and_then(|b| b.shell.as_ref());
         if let (Phase::Idle, Some(shell)) = (&self.phase, shell) {
-            let _ = shell.control.tell(shell.slot, 'h', nonce());
+            let _ = shell.control.tell(shell.slot, 'h', Nonce::random());
         }
     }
 
@@ -306,7 +315,7 @@ impl Task {
         let Some(standby) = alive else { return self.restart(then) };
         // A `kill -STOP 0` has stopped it too.
         tree::signal(standby.proc, Signal::CONT);
-        let nonce = nonce();
+        let nonce = Nonce::random();
         match shell.control.tell(standby.slot, 'p', nonce) {
             Ok(()) => {
                 self.phase = Phase::Promoting { nonce, until: Instant::now() + POINT_LIMIT, standby, then }
@@ -351,7 +360,7 @@ impl Task {
         shell.slot = 0;
         shell.control.forget_all();
         shell.depth = 0;
-        let nonce = nonce();
+        let nonce = Nonce::random();
         match body.spawn(&self.engine, &self.session.spec, &cwd, nonce) {
             Ok(()) => {
                 let until = Instant::now() + START_LIMIT;
@@ -533,11 +542,11 @@ fn cut_out_clone(body: &Body, before: &[i32]) -> Option<Proc> {
 }
 
 /// Asks a fresh shell to take on the snapshot, if there is one.
-fn tell_restore(body: &mut Body) -> Option<std::io::Result<u64>> {
+fn tell_restore(body: &mut Body) -> Option<std::io::Result<Nonce>> {
     let files = &body.files;
     let shell = body.shell.as_mut()?;
     let snapshot = shell.snapshot.as_ref()?;
-    let nonce = nonce();
+    let nonce = Nonce::random();
     let mut tell = || {
         shell.restoring.extend(files.deliver("t", &snapshot.text)?);
         shell.restoring.extend(files.deliver("w", script::restore(shell.kind, &files.paths).as_bytes())?);

@@ -19,7 +19,7 @@ use super::messages::{Order, Stdin};
 use super::stop::Stop;
 use crate::execution::millis;
 use crate::output::Log;
-use crate::random::nonce;
+use crate::random::Nonce;
 use crate::shell::Kind;
 use crate::shell::channel::{Outlet, Source};
 use crate::shell::feed::Feeder;
@@ -30,7 +30,7 @@ use crate::shell::wrap::{self, Places};
 #[derive(Debug)]
 pub struct Run {
     pub order: Order,
-    pub nonce: u64,
+    pub nonce: Nonce,
     pub started: Instant,
     pub deadline: Option<Instant>,
     /// Being ended.
@@ -76,7 +76,7 @@ thread_local! {
 impl Run {
     /// Writes the command's files and tells the shell.
     pub fn begin(order: Order, body: &mut Body) -> Result<Self, Box<(Order, Error)>> {
-        let nonce = nonce();
+        let nonce = Nonce::random();
         match tell(&order, body, nonce) {
             Err(e) => Err(Box::new((order, write_error(&e)))),
             Ok(feeders) => Ok(Self::new(order, body, nonce, feeders)),
@@ -86,10 +86,10 @@ impl Run {
     /// A direct command, which its keeper has been asked to start.
     pub fn direct(order: Order, body: &mut Body) -> io::Result<Self> {
         let feeder = Feeder::open(&body.files.at("i"))?;
-        Ok(Self::new(order, body, nonce(), (Some(feeder), Vec::new())))
+        Ok(Self::new(order, body, Nonce::random(), (Some(feeder), Vec::new())))
     }
 
-    fn new(order: Order, body: &Body, nonce: u64, feeders: Feeders) -> Self {
+    fn new(order: Order, body: &Body, nonce: Nonce, feeders: Feeders) -> Self {
         let started = Instant::now();
         let deadline = (!order.timeout.is_zero()).then(|| started.checked_add(order.timeout)).flatten();
         order.execution.start(started);
@@ -168,8 +168,7 @@ impl Run {
     pub fn drain(&mut self, body: &mut Body) {
         self.stdin = None;
         self.text.clear();
-        body.out.release();
-        body.err.release();
+        body.release_streams();
         let [seen_out, seen_err] = Outlet::look(&body.out, &body.err);
         for (outlet, source, seen) in
             [(&mut body.out, Source::Stdout, seen_out), (&mut body.err, Source::Stderr, seen_err)]
@@ -262,7 +261,7 @@ fn take_pending(outlet: &mut Outlet, log: &Log) {
 /// For its stdin, and for its text.
 type Feeders = (Option<Feeder>, Vec<Feeder>);
 
-fn tell(order: &Order, body: &mut Body, nonce: u64) -> io::Result<Feeders> {
+fn tell(order: &Order, body: &mut Body, nonce: Nonce) -> io::Result<Feeders> {
     body.hold_streams()?;
     let mut text: Vec<Feeder> = body.files.deliver_command(&order.execution.command)?.into_iter().collect();
     let Some(shell) = &body.shell else { return Err(io::Error::other("a direct command runs no others")) };

@@ -27,6 +27,7 @@ use trl_sys::link::{Notice, Stage};
 use trl_sys::reap::Exit;
 use trl_sys::tree::{self, Proc};
 
+use super::alarm::Alarm;
 use super::body::Body;
 use super::handle::Session;
 use super::messages::{Ending, Manner, Message, Order, Reply};
@@ -126,6 +127,7 @@ pub enum Start {
 
 impl Task {
     async fn run(mut self) {
+        let mut alarm = Alarm::default();
         while !matches!(self.phase, Phase::Over) {
             // A session that always has something to do still lets others have their turn.
             tokio::task::consume_budget().await;
@@ -148,7 +150,7 @@ impl Task {
                 tokens = async { match watch { Some(w) => w.ready().await, None => std::future::pending().await } } => Event::Ready(tokens),
                 () = async { match &paused { Some((o, e)) => tokio::select! { () = o.drained() => {}, () = e.drained() => {} }, None => std::future::pending().await } } => Event::Unread,
                 () = tokio::task::yield_now(), if unread => Event::Unread,
-                () = sleep_until(wake) => Event::Moment,
+                () = alarm.wait(wake) => Event::Moment,
             };
             self.handle(event);
         }
@@ -441,13 +443,6 @@ enum Event {
     Reported,
     Unread,
     Moment,
-}
-
-async fn sleep_until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment.into()).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Everything the command started that is still alive, and the shell itself unless it has reported.

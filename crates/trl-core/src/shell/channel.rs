@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use tokio::net::unix::pipe::Receiver;
-use trl_sys::fifo::{self, Found, Sight};
+use trl_sys::fifo::{self, Found, Identity, Sight};
 use trl_sys::link::{NOTICE_LEN, Notice};
 use trl_sys::poller::Watch;
 
@@ -15,6 +15,7 @@ use super::kind::Kind;
 use super::report::{Report, Splitter};
 use super::script;
 use crate::output::{Log, late};
+use crate::random::Nonce;
 use crate::seats::Seats;
 
 /// What became ready.
@@ -152,7 +153,7 @@ impl Control {
         let mut old = std::mem::replace(self, Self::open(self.kind, files, watch)?);
         for (old, _) in old.slots.iter().zip(&self.slots).filter(|(old, new)| !fifo::same(old, new)) {
             // Whoever listens there reads this, which means nothing, and listens at the new one from then on.
-            let nothing = script::order(self.kind, 'h', crate::random::nonce());
+            let nothing = script::order(self.kind, 'h', Nonce::random());
             if let Err(e) = fifo::write_all(old, nothing.as_bytes()) {
                 tracing::warn!(error = %e, "a shell listens where nothing can be told");
             }
@@ -171,7 +172,7 @@ impl Control {
     }
 
     /// Tells the shell in `slot`.
-    pub fn tell(&self, slot: usize, verb: char, nonce: u64) -> io::Result<()> {
+    pub fn tell(&self, slot: usize, verb: char, nonce: Nonce) -> io::Result<()> {
         fifo::write_all(&self.slots[slot], script::order(self.kind, verb, nonce).as_bytes())
     }
 
@@ -244,7 +245,9 @@ impl Control {
 #[derive(Debug)]
 pub struct Outlet {
     fd: OwnedFd,
-    /// Our own write end, held while a command runs: without it every redirection that comes and goes would wake us.
+    id: Identity,
+    /// Our own write end: without it every redirection that comes and goes would wake us. Let go of only to see whether
+    /// anybody else has one.
     held: Option<OwnedFd>,
     /// An earlier command's log, while its background process holds this FIFO and no other could be made.
     owed: Option<Arc<Log>>,
@@ -259,9 +262,10 @@ impl Outlet {
     pub fn open(files: &Files, watch: &Watch, source: Source, seats: Seats) -> io::Result<Self> {
         let name = if source == Source::Stdout { "o" } else { "e" };
         let fd = fifo::open_read(&files.at(name))?;
+        let id = fifo::identify(&fd)?;
         fifo::resize(&fd, fifo::SMALL);
         watch.add(&fd, source.token())?;
-        Ok(Self { fd, held: None, owed: None, seats, name, source, large: false })
+        Ok(Self { fd, id, held: None, owed: None, seats, name, source, large: false })
     }
 
     /// A new FIFO in the place of this one, which is given back. Only once the new one is whole does the old one go.
@@ -269,11 +273,12 @@ impl Outlet {
         let aside = format!("{}+", self.name);
         files.renew_fifo(&aside)?;
         let fd = fifo::open_read(&files.at(&aside))?;
+        let id = fifo::identify(&fd)?;
         fifo::resize(&fd, fifo::SMALL);
         watch.add(&fd, self.source.token())?;
         std::fs::rename(files.at(&aside), files.at(self.name))?;
         watch.remove(&self.fd);
-        (self.held, self.large) = (None, false);
+        (self.id, self.held, self.large) = (id, None, false);
         Ok(std::mem::replace(&mut self.fd, fd))
     }
 
@@ -305,7 +310,7 @@ impl Outlet {
         }
         if self.held.is_none() {
             let held = fifo::open_write(&files.at(self.name))?;
-            if !fifo::same(&held, &self.fd) {
+            if fifo::identify(&held)? != self.id {
                 return Err(io::ErrorKind::NotFound.into());
             }
             self.held = Some(held);
@@ -313,7 +318,6 @@ impl Outlet {
         Ok(())
     }
 
-    /// After a command: from here on the write ends that are left are other people's.
     pub fn release(&mut self) {
         self.held = None;
     }

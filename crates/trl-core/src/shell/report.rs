@@ -3,21 +3,23 @@
 //! A message ends with NUL. Each carries the nonce of what it answers, which only the daemon and the loop know, so
 //! a background process that writes to the FIFO is heard but not believed.
 
+use crate::random::Nonce;
+
 /// Words that come before anything else in a message, one letter each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
     /// A clone waits in `slot`; it says its pid when the shell knows it.
-    Standby { slot: usize, nonce: u64, pid: Option<i32> },
+    Standby { slot: usize, nonce: Nonce, pid: Option<i32> },
     /// A shell is now the session's.
-    Promoted { nonce: u64 },
+    Promoted { nonce: Nonce },
     /// A command ended with `code`, in `cwd`.
-    Ran { nonce: u64, code: i32, cwd: Vec<u8> },
+    Ran { nonce: Nonce, code: i32, cwd: Vec<u8> },
     /// A text snapshot is complete.
-    Dumped { nonce: u64 },
+    Dumped { nonce: Nonce },
 }
 
 impl Report {
-    pub fn nonce(&self) -> u64 {
+    pub fn nonce(&self) -> Nonce {
         match self {
             Self::Standby { nonce, .. }
             | Self::Promoted { nonce }
@@ -35,14 +37,14 @@ pub fn parse(message: &[u8]) -> Option<Report> {
     match tag {
         b"S" => {
             let slot = number(first)?;
-            let nonce = number(words.next()?)?;
+            let nonce = Nonce::parse(words.next()?)?;
             let pid = words.next().and_then(number);
             Some(Report::Standby { slot, nonce, pid })
         }
-        b"P" if first == b"p" => Some(Report::Promoted { nonce: number(words.next()?)? }),
-        b"D" if first == b"d" => Some(Report::Dumped { nonce: number(words.next()?)? }),
+        b"P" if first == b"p" => Some(Report::Promoted { nonce: Nonce::parse(words.next()?)? }),
+        b"D" if first == b"d" => Some(Report::Dumped { nonce: Nonce::parse(words.next()?)? }),
         b"R" => {
-            let nonce = number(first)?;
+            let nonce = Nonce::parse(first)?;
             let code = number(words.next()?)?;
             Some(Report::Ran { nonce, code, cwd: words.next().unwrap_or_default().to_vec() })
         }
@@ -90,13 +92,15 @@ mod tests {
 
     #[test]
     fn messages_are_read() {
-        assert_eq!(parse(b"R 12 3 /a b"), Some(Report::Ran { nonce: 12, code: 3, cwd: b"/a b".to_vec() }));
-        assert_eq!(parse(b"R 12 3 "), Some(Report::Ran { nonce: 12, code: 3, cwd: vec![] }));
-        assert_eq!(parse(b"S 1 9"), Some(Report::Standby { slot: 1, nonce: 9, pid: None }));
-        assert_eq!(parse(b"S 1 9 77"), Some(Report::Standby { slot: 1, nonce: 9, pid: Some(77) }));
-        assert_eq!(parse(b"P p 5"), Some(Report::Promoted { nonce: 5 }));
-        assert_eq!(parse(b"D d 5"), Some(Report::Dumped { nonce: 5 }));
-        for bad in [&b""[..], b"R", b"R x 1 /", b"X 1 2", b"S 1", b"P 5"] {
+        let nonce = Nonce::parse(b"4aB6c8D").unwrap();
+        let ran = |cwd: &[u8]| Some(Report::Ran { nonce, code: 3, cwd: cwd.to_vec() });
+        assert_eq!(parse(b"R 4aB6c8D 3 /a b"), ran(b"/a b"));
+        assert_eq!(parse(b"R 4aB6c8D 3 "), ran(b""));
+        assert_eq!(parse(b"S 1 4aB6c8D"), Some(Report::Standby { slot: 1, nonce, pid: None }));
+        assert_eq!(parse(b"S 1 4aB6c8D 77"), Some(Report::Standby { slot: 1, nonce, pid: Some(77) }));
+        assert_eq!(parse(b"P p 4aB6c8D"), Some(Report::Promoted { nonce }));
+        assert_eq!(parse(b"D d 4aB6c8D"), Some(Report::Dumped { nonce }));
+        for bad in [&b""[..], b"R", b"R 4aB6c8Dx 1 /", b"R 4aB6c8D x /", b"X 1 2", b"S 1", b"P 4aB6c8D"] {
             assert_eq!(parse(bad), None, "{bad:?}");
         }
     }
@@ -104,7 +108,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_split_of_the_stream_gives_the_same_messages(cuts in prop::collection::vec(1usize..9, 0..12)) {
-            let stream = b"S 1 9\0junk\0R 4 0 /tmp\0P p 7\0".to_vec();
+            let stream = b"S 1 4aB6c8D\0junk\0R 4aB6c8D 0 /tmp\0P p 4aB6c8D\0".to_vec();
             let whole = Splitter::default().push(&stream);
             let mut splitter = Splitter::default();
             let mut rest = &stream[..];
@@ -123,7 +127,7 @@ mod tests {
             let mut splitter = Splitter::default();
             splitter.push(&noise);
             splitter.push(b"\0");
-            prop_assert_eq!(splitter.push(b"P p 1\0"), vec![Report::Promoted { nonce: 1 }]);
+            prop_assert_eq!(splitter.push(b"P p 4aB6c8D\0"), vec![Report::Promoted { nonce: Nonce::parse(b"4aB6c8D").unwrap() }]);
         }
     }
 }

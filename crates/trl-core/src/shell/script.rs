@@ -27,6 +27,7 @@
 
 use super::files::Paths;
 use super::kind::{Kind, Survival};
+use crate::random::Nonce;
 
 /// A waiting clone must outlive a `kill 0` of the user's.
 const SIGNALS: &str = "TERM INT HUP QUIT USR1 USR2 ALRM";
@@ -48,7 +49,7 @@ fn words(kind: Kind) -> Words {
         // -t: TMOUT would end the wait. -N: by lines it would read byte by byte, with four system calls each.
         Kind::Bash | Kind::BashAsSh => (
             if kind == Kind::Bash { "builtin" } else { "command" },
-            "IFS= builtin read -t 999999999 -N 14 -r __trl",
+            "IFS= builtin read -t 999999999 -N 9 -r __trl",
             "unset -f builtin command",
             Some("$BASHPID"),
         ),
@@ -82,7 +83,7 @@ pub(super) fn builtin(kind: Kind) -> &'static str {
 }
 
 /// What the daemon writes to tell a shell in one go.
-pub fn order(kind: Kind, verb: char, nonce: u64) -> String {
+pub fn order(kind: Kind, verb: char, nonce: Nonce) -> String {
     match kind {
         Kind::Bash | Kind::BashAsSh => format!("{verb} {nonce}"),
         _ => format!("{verb} {nonce}\n"),
@@ -95,7 +96,7 @@ pub fn carrying(verb: char) -> char {
 }
 
 /// The command line that starts the shell as the session's.
-pub fn boot(kind: Kind, paths: &Paths, nonce: u64) -> String {
+pub fn boot(kind: Kind, paths: &Paths, nonce: Nonce) -> String {
     let script = paths.script(0);
     match kind {
         Kind::Fish => format!("set -g __trl 'p {nonce}'; builtin source {script}"),
@@ -235,7 +236,7 @@ mod tests {
     #[test]
     fn bash_reads_exactly_one_order() {
         for _ in 0..100 {
-            let order = order(Kind::Bash, 'n', crate::random::nonce());
+            let order = order(Kind::Bash, 'n', Nonce::random());
             assert!(words(Kind::Bash).read.contains(&format!(" -N {} ", order.len())), "{order:?}");
         }
     }
