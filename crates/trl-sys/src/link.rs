@@ -28,6 +28,8 @@ pub struct Spawn {
     pub open_files: (u64, u64),
     /// Whether the program may lead its process group.
     pub group: Group,
+    /// `stdio` is a terminal, and the program's controlling one.
+    pub terminal: bool,
 }
 
 /// Who leads the process group a program runs in.
@@ -87,6 +89,7 @@ impl Spawn {
         body.extend(self.open_files.0.to_le_bytes());
         body.extend(self.open_files.1.to_le_bytes());
         body.push(u8::from(self.group == Group::Follows));
+        body.push(u8::from(self.terminal));
     }
 
     fn take_from(rest: &mut &[u8]) -> Option<Self> {
@@ -101,6 +104,7 @@ impl Spawn {
                 [0] => Group::Leads,
                 _ => Group::Follows,
             },
+            terminal: take_bytes(rest, 1)? != [0],
         })
     }
 }
@@ -258,10 +262,10 @@ mod tests {
     proptest! {
         #[test]
         fn spawn_frames_round_trip(
-            argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>, stdio: [Vec<u8>; 3], dir: Vec<u8>, limit: (u64, u64), follows: bool,
+            argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>, stdio: [Vec<u8>; 3], dir: Vec<u8>, limit: (u64, u64), follows: bool, terminal: bool,
         ) {
             let group = if follows { Group::Follows } else { Group::Leads };
-            let request = Request::Spawn(Spawn { argv, env, cwd, stdio, session_dir: dir, open_files: limit, group });
+            let request = Request::Spawn(Spawn { argv, env, cwd, stdio, session_dir: dir, open_files: limit, group, terminal });
             let frame = request.encode();
             prop_assert_eq!(frame.len() - 4, u32::from_le_bytes(frame[..4].try_into().unwrap()) as usize);
             prop_assert_eq!(Request::decode(&frame[4..]), Some(request));

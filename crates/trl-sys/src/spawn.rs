@@ -32,6 +32,7 @@ struct Program {
     cwd: CString,
     stdio: [CString; 3],
     open_files: (u64, u64),
+    terminal: bool,
 }
 
 impl Program {
@@ -43,6 +44,7 @@ impl Program {
             cwd: CString::new(spawn.cwd).ok()?,
             stdio: [CString::new(stdin).ok()?, CString::new(stdout).ok()?, CString::new(stderr).ok()?],
             open_files: spawn.open_files,
+            terminal: spawn.terminal,
         })
     }
 }
@@ -164,7 +166,11 @@ fn prepare_and_exec(program: &Program) -> Failure {
             return Failure::last(Stage::Chdir);
         }
         for (target, path) in program.stdio.iter().enumerate() {
-            let mode = if target == 0 { libc::O_RDONLY } else { libc::O_WRONLY };
+            let mode = match target {
+                _ if program.terminal => libc::O_RDWR,
+                0 => libc::O_RDONLY,
+                _ => libc::O_WRONLY,
+            };
             // Without blocking, or a FIFO whose daemon has just died would hold the program here for ever.
             let fd = libc::open(path.as_ptr(), mode | libc::O_NOCTTY | libc::O_NONBLOCK);
             if fd < 0 || libc::fcntl(fd, libc::F_SETFL, 0) < 0 || libc::dup2(fd, target as i32) < 0 {
@@ -173,6 +179,9 @@ fn prepare_and_exec(program: &Program) -> Failure {
             if fd > 2 {
                 libc::close(fd);
             }
+        }
+        if program.terminal && libc::ioctl(0, libc::TIOCSCTTY, 0) != 0 {
+            return Failure::last(Stage::Stdio);
         }
         close_above_stdio_on_exec();
         libc::execve(program.argv.pointers[0], program.argv.pointers.as_ptr(), program.env.pointers.as_ptr());

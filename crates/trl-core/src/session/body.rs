@@ -138,6 +138,7 @@ impl Body {
                 Some(Kind::Ksh93) => Group::Follows,
                 _ => Group::Leads,
             },
+            terminal: false,
         });
         self.link.send(request.encode())
     }

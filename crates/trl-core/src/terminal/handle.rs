@@ -1,0 +1,334 @@
+//! A terminal as everyone but its own task sees it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use tokio::sync::{broadcast, mpsc, oneshot};
+use trl_proto::terminal::{TerminalInfo, TerminalState};
+use trl_proto::{Error, ErrorCode};
+use trl_screen::Event;
+use trl_sys::pty::Size;
+use trl_sys::reap::Exit;
+
+use super::model::Model;
+use super::sizes::{Client, Clients};
+use super::spec::Spec;
+use super::tape::{Place, Tape};
+use crate::clock::Stamp;
+use crate::session::messages::Reply;
+
+/// News a client may be behind before it is told everything anew.
+const MOST_NEWS: usize = 256;
+/// Clients whose numbered input is remembered.
+const MOST_INPUTS: usize = 1024;
+
+#[derive(Debug)]
+pub struct Terminal {
+    pub spec: Spec,
+    /// Offsets of another incarnation mean nothing in this one.
+    pub generation: String,
+    pub created: Stamp,
+    pub tape: Arc<Tape>,
+    pub model: Arc<Model>,
+    public: Mutex<Public>,
+    news: broadcast::Sender<News>,
+    inbox: mpsc::Sender<Message>,
+    keeper: AtomicI32,
+}
+
+/// What is shown of a terminal.
+#[derive(Debug)]
+pub struct Public {
+    pub pid: Option<i32>,
+    pub size: Size,
+    pub title: String,
+    pub cwd: String,
+    pub last_activity: Stamp,
+    pub exit: Option<Exit>,
+    /// Why and when it ended.
+    pub ended: Option<(String, Instant)>,
+    pub destroy_at: Option<Instant>,
+    pub clients: Clients,
+    /// Since when nobody is attached.
+    pub detached: Instant,
+    /// The last numbered input of each client.
+    inputs: HashMap<String, u64>,
+}
+
+/// What clients hear beside the bytes.
+#[derive(Debug, Clone)]
+pub enum News {
+    /// Something the program said, and after which byte.
+    Said { at: u64, event: Event },
+    /// Somebody came, left, or drives now.
+    Presence,
+    /// A destroy was asked for, or taken back.
+    Fate,
+}
+
+/// What a terminal's task can be told.
+#[derive(Debug)]
+pub enum Message {
+    Input { bytes: Vec<u8>, reply: Option<Reply<()>> },
+    Resize(Size),
+    Signal { signal: Signal, reply: Reply<u64> },
+    DestroyAt(Option<Instant>),
+    End { reason: String, grace: Duration, reply: Option<oneshot::Sender<()>> },
+}
+
+/// The task's ends of a terminal's channels.
+#[derive(Debug)]
+pub struct Wires {
+    pub inbox: mpsc::Receiver<Message>,
+    pub said: mpsc::UnboundedReceiver<trl_screen::Fed>,
+}
+
+const INBOX: usize = 64;
+
+impl Terminal {
+    pub fn new(spec: Spec, tape: Tape, history_bytes: usize, screens: &super::model::Screens) -> std::io::Result<(Arc<Self>, Wires)> {
+        let tape = Arc::new(tape);
+        let (said, heard) = mpsc::unbounded_channel();
+        let model = Model::new(&tape, spec.size, history_bytes, screens, said)?;
+        let (sender, inbox) = mpsc::channel(INBOX);
+        let public = Public {
+            pid: None,
+            size: spec.size,
+            title: String::new(),
+            cwd: spec.working_dir.clone(),
+            last_activity: Stamp::now(),
+            exit: None,
+            ended: None,
+            destroy_at: None,
+            clients: Clients::new(spec.policy),
+            detached: Instant::now(),
+            inputs: HashMap::new(),
+        };
+        let terminal = Arc::new(Self {
+            generation: format!("{:016x}", u64::from_le_bytes(trl_proto::random::bytes())),
+            created: Stamp::now(),
+            tape,
+            model,
+            public: Mutex::new(public),
+            news: broadcast::Sender::new(MOST_NEWS),
+            inbox: sender,
+            keeper: AtomicI32::new(0),
+            spec,
+        });
+        Ok((terminal, Wires { inbox, said: heard }))
+    }
+
+    pub fn public(&self) -> MutexGuard<'_, Public> {
+        self.public.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.public().ended.is_some()
+    }
+
+    pub fn keeper(&self) -> i32 {
+        self.keeper.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_keeper(&self, pid: i32) {
+        self.keeper.store(pid, Ordering::Relaxed);
+    }
+
+    pub(super) fn tell_news(&self, news: News) {
+        // nobody may be listening
+        let _ = self.news.send(news);
+    }
+
+    pub async fn send(&self, message: Message) -> Result<(), Error> {
+        self.inbox.send(message).await.map_err(|_| self.gone())
+    }
+
+    fn gone(&self) -> Error {
+        Error::new(ErrorCode::SessionTerminated, format!("the program of {} has ended", self.spec.id))
+            .hint("its last screen is still readable; create another terminal to go on")
+    }
+
+    /// Types. Resolves when the program's side has taken it, or it waits in line.
+    pub async fn input(&self, bytes: Vec<u8>) -> Result<(), Error> {
+        let (reply, taken) = oneshot::channel();
+        self.send(Message::Input { bytes, reply: Some(reply) }).await?;
+        taken.await.unwrap_or_else(|_| Err(self.gone()))
+    }
+
+    pub async fn resize(&self, size: Size) -> Result<(), Error> {
+        self.send(Message::Resize(size)).await
+    }
+
+    pub async fn signal(&self, signal: Signal) -> Result<u64, Error> {
+        let (reply, sent) = oneshot::channel();
+        self.send(Message::Signal { signal, reply }).await?;
+        sent.await.unwrap_or_else(|_| Err(self.gone()))
+    }
+
+    /// Ends everything it started; resolves when nothing is left. One that has ended stays as it is.
+    pub async fn end(&self, reason: &str, grace: Duration) {
+        let (reply, over) = oneshot::channel();
+        let message = Message::End { reason: reason.into(), grace, reply: Some(reply) };
+        if self.send(message).await.is_ok() {
+            let _ = over.await;
+        }
+    }
+
+    pub fn info(&self) -> TerminalInfo {
+        let public = self.public();
+        TerminalInfo {
+            terminal_id: self.spec.id.clone(),
+            name: self.spec.name.clone(),
+            workspace_id: self.spec.workspace.clone(),
+            labels: self.spec.labels.clone(),
+            shell: self.spec.argv.first().cloned().unwrap_or_default(),
+            state: if public.ended.is_some() { TerminalState::Exited } else { TerminalState::Running },
+            pid: public.pid,
+            generation: self.generation.clone(),
+            cols: public.size.cols,
+            rows: public.size.rows,
+            size_policy: self.spec.policy,
+            title: public.title.clone(),
+            working_dir: public.cwd.clone(),
+            head: self.tape.head(),
+            ring_start: self.tape.start(),
+            clients: public.clients.len() as u64,
+            runtime: "host".into(),
+            created_at: self.created.rfc3339(),
+            last_activity: public.last_activity.rfc3339(),
+            env_keys: self.spec.env_keys(),
+            exit_code: public.exit.map(Exit::shell_code),
+            signal: public.exit.and_then(signal_name),
+            ended: public.ended.as_ref().map(|(why, _)| why.clone()),
+            destroy_in_s: public
+                .destroy_at
+                .map(|at| at.saturating_duration_since(Instant::now()).as_secs_f64()),
+        }
+    }
+
+    /// A client comes. It is gone when the viewer is dropped.
+    pub fn attach(self: &Arc<Self>, client: Client) -> Viewer {
+        let news = self.news.subscribe();
+        let id = self.public().clients.join(client);
+        self.tell_news(News::Presence);
+        Viewer { terminal: Arc::clone(self), id, news }
+    }
+
+    /// Where a client that has everything before `since` goes on: exactly there if the bytes are still here.
+    pub fn resume(&self, since: Option<(&str, u64)>) -> Resume {
+        if let Some((generation, offset)) = since
+            && generation == self.generation
+            && (self.tape.start()..=self.tape.head()).contains(&offset)
+        {
+            let (place, size) = self.tape.place_at(offset);
+            return Resume { place, size, snapshot: None };
+        }
+        self.snapshot(usize::MAX)
+    }
+
+    /// The picture as the model has it, and the place where the bytes go on from it.
+    pub fn snapshot(&self, history_lines: usize) -> Resume {
+        let (snapshot, (cols, rows)) =
+            self.model.look(|screen| (screen.snapshot_with(history_lines), screen.size()));
+        let (place, _) = self.tape.place_at(snapshot.offset);
+        Resume { place, size: Size { cols, rows }, snapshot: Some(snapshot.bytes) }
+    }
+}
+
+/// How a client begins.
+#[derive(Debug)]
+pub struct Resume {
+    pub place: Place,
+    /// The size at that place.
+    pub size: Size,
+    /// To be shown first.
+    pub snapshot: Option<Vec<u8>>,
+}
+
+/// One attached client.
+#[derive(Debug)]
+pub struct Viewer {
+    pub terminal: Arc<Terminal>,
+    pub id: u64,
+    pub news: broadcast::Receiver<News>,
+}
+
+impl Viewer {
+    /// Types. Numbered input that was seen before is taken as done.
+    pub async fn input(&self, numbered: Option<(&str, u64)>, bytes: Vec<u8>) -> Result<(), Error> {
+        if let Some((client, number)) = numbered {
+            let mut public = self.terminal.public();
+            let last = public.inputs.get(client).copied().unwrap_or(0);
+            if number <= last {
+                return Ok(());
+            }
+            if public.inputs.len() >= MOST_INPUTS && !public.inputs.contains_key(client) {
+                public.inputs.clear();
+            }
+            public.inputs.insert(client.to_string(), number);
+        }
+        let took_over = self.terminal.public().clients.drive(self.id);
+        if took_over {
+            self.settle_size().await?;
+            self.terminal.tell_news(News::Presence);
+        }
+        self.terminal.send(Message::Input { bytes, reply: None }).await
+    }
+
+    /// Its window has this size.
+    pub async fn show(&self, window: Size) -> Result<(), Error> {
+        let driver = self.terminal.public().clients.driver();
+        self.terminal.public().clients.show(self.id, window);
+        if driver != self.terminal.public().clients.driver() {
+            self.terminal.tell_news(News::Presence);
+        }
+        self.settle_size().await
+    }
+
+    /// Takes the wheel, or lets it go.
+    pub async fn claim(&self, wanted: bool) -> Result<(), Error> {
+        let changed = {
+            let mut public = self.terminal.public();
+            if wanted { public.clients.drive(self.id) } else { public.clients.release(self.id) }
+        };
+        if changed {
+            self.settle_size().await?;
+            self.terminal.tell_news(News::Presence);
+        }
+        Ok(())
+    }
+
+    async fn settle_size(&self) -> Result<(), Error> {
+        let wanted = {
+            let public = self.terminal.public();
+            public.clients.wanted().filter(|w| *w != public.size)
+        };
+        match wanted {
+            Some(size) => self.terminal.resize(size).await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Viewer {
+    fn drop(&mut self) {
+        {
+            let mut public = self.terminal.public();
+            public.clients.leave(self.id);
+            if public.clients.is_empty() {
+                public.detached = Instant::now();
+            }
+        }
+        self.terminal.tell_news(News::Presence);
+    }
+}
+
+pub fn signal_name(exit: Exit) -> Option<String> {
+    match exit {
+        Exit::Code(_) => None,
+        Exit::Signal(number) => Some(trl_sys::signal::name(number)),
+    }
+}

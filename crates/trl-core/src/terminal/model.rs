@@ -1,0 +1,194 @@
+//! What each terminal shows, kept up to date on a thread of its own.
+//!
+//! The thread is one more reader of the tapes: the daemon's own thread moves bytes and never parses them. It starts with
+//! the first terminal and serves them all in turn.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::{Notify, mpsc};
+use trl_screen::{Fed, Screen};
+use trl_sys::pty::Size;
+
+use super::tape::{Piece, Place, Tape};
+
+/// Read at a time; a terminal that floods lets the others have their turn after this.
+const PIECE: usize = 64 * 1024;
+
+/// One terminal's screen.
+#[derive(Debug)]
+pub struct Model {
+    tape: Arc<Tape>,
+    inner: Mutex<Inner>,
+    /// Bytes of the tape the screen knows.
+    fed: AtomicU64,
+    progress: Notify,
+    /// It stands in the queue already.
+    queued: AtomicBool,
+    /// What the program said beside its text, and what it is owed.
+    said: mpsc::UnboundedSender<Fed>,
+    thread: Arc<Thread>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    /// None until something was written: most of what an idle terminal would cost.
+    screen: Option<Screen>,
+    size: Size,
+    history_bytes: usize,
+    place: Place,
+}
+
+impl Inner {
+    fn screen(&mut self) -> &mut Screen {
+        let (size, history) = (self.size, self.history_bytes);
+        self.screen.get_or_insert_with(|| Screen::new(size.cols, size.rows, history))
+    }
+}
+
+impl Model {
+    pub fn new(
+        tape: &Arc<Tape>,
+        size: Size,
+        history_bytes: usize,
+        screens: &Screens,
+        said: mpsc::UnboundedSender<Fed>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            tape: Arc::clone(tape),
+            inner: Mutex::new(Inner { screen: None, size, history_bytes, place: Tape::origin() }),
+            fed: AtomicU64::new(0),
+            progress: Notify::new(),
+            queued: AtomicBool::new(false),
+            said,
+            thread: screens.thread(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// There is something new on the tape.
+    pub fn wake(self: &Arc<Self>) {
+        if !self.queued.swap(true, Ordering::AcqRel) {
+            self.thread.push(self);
+        }
+    }
+
+    /// How far it is behind.
+    pub fn lag(&self) -> u64 {
+        self.tape.head().saturating_sub(self.fed.load(Ordering::Acquire))
+    }
+
+    /// Resolves when no more than `most` bytes are unknown to it. Cancel-safe.
+    pub async fn caught_up(&self, most: u64) {
+        loop {
+            let mut progress = std::pin::pin!(self.progress.notified());
+            progress.as_mut().enable();
+            if self.lag() <= most {
+                return;
+            }
+            progress.await;
+        }
+    }
+
+    /// Waits until everything that is on the tape now is known.
+    pub async fn reach_now(&self) {
+        let head = self.tape.head();
+        loop {
+            let mut progress = std::pin::pin!(self.progress.notified());
+            progress.as_mut().enable();
+            if self.fed.load(Ordering::Acquire) >= head {
+                return;
+            }
+            progress.await;
+        }
+    }
+
+    /// Looks at the screen; what it does not know yet is not waited for.
+    pub fn look<T>(&self, f: impl FnOnce(&mut Screen) -> T) -> T {
+        f(self.lock().screen())
+    }
+
+    /// Takes one piece. False when there was none.
+    fn step(&self) -> bool {
+        let mut inner = self.lock();
+        let inner = &mut *inner;
+        match self.tape.read(&mut inner.place, PIECE) {
+            Piece::Nothing | Piece::End => return false,
+            Piece::Resized(mark) => {
+                inner.size = mark.size;
+                if let Some(screen) = &mut inner.screen {
+                    screen.resize(mark.size.cols, mark.size.rows);
+                }
+            }
+            // The terminal's task does not read on while we are that far behind, so this is only a guard.
+            Piece::Fell { to } => inner.place = self.tape.place_at(to).0,
+            Piece::Bytes { bytes, .. } => {
+                let fed = inner.screen().feed(&bytes);
+                if !fed.events.is_empty() || !fed.replies.is_empty() {
+                    // nobody listens any more once the terminal is over
+                    let _ = self.said.send(fed);
+                }
+            }
+        }
+        self.fed.store(inner.place.offset, Ordering::Release);
+        self.progress.notify_waiters();
+        true
+    }
+}
+
+/// The thread all terminals share, started when it is first needed.
+#[derive(Debug, Default)]
+pub struct Screens {
+    thread: Mutex<Option<Arc<Thread>>>,
+}
+
+#[derive(Debug, Default)]
+struct Thread {
+    queue: Mutex<VecDeque<Weak<Model>>>,
+    more: Condvar,
+}
+
+impl Screens {
+    fn thread(&self) -> Arc<Thread> {
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(thread.get_or_insert_with(|| {
+            let shared = Arc::new(Thread::default());
+            let own = Arc::clone(&shared);
+            let started = std::thread::Builder::new().name("trl-screens".into()).spawn(move || own.run());
+            if let Err(e) = started {
+                tracing::error!(error = %e, "terminals will have no screens: the thread could not be started");
+            }
+            shared
+        }))
+    }
+}
+
+impl Thread {
+    fn push(&self, model: &Arc<Model>) {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(Arc::downgrade(model));
+        self.more.notify_one();
+    }
+
+    fn run(&self) {
+        loop {
+            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = loop {
+                match queue.pop_front() {
+                    Some(next) => break next,
+                    None => queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner),
+                }
+            };
+            drop(queue);
+            let Some(model) = next.upgrade() else { continue };
+            // From here on whatever is appended queues it again.
+            model.queued.store(false, Ordering::Release);
+            if model.step() {
+                model.wake();
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What a terminal was asked to be, resolved and checked.
+
+use std::collections::BTreeMap;
+
+use trl_proto::terminal::{CreateParams, SizePolicy};
+use trl_proto::{Error, TerminalId};
+use trl_sys::pty::Size;
+
+use crate::env::{Env, Inherited};
+use crate::session::spec::{Secrets, checked_dir, checked_env, checked_name, environ, find, plain_argv};
+use crate::settings::Settings;
+
+#[derive(Debug)]
+pub struct Spec {
+    pub id: TerminalId,
+    pub name: Option<String>,
+    pub workspace: Option<String>,
+    pub labels: BTreeMap<String, String>,
+    pub argv: Vec<String>,
+    pub env: Env,
+    pub secrets: Secrets,
+    pub working_dir: String,
+    pub size: Size,
+    pub policy: SizePolicy,
+    /// Replayed to a client that asks for nothing better.
+    pub scrollback: usize,
+}
+
+/// The sizes the kernel and every program can cope with.
+const SIZES: std::ops::RangeInclusive<u16> = 1..=1000;
+
+impl Spec {
+    pub fn resolve(params: CreateParams, inherited: &Inherited, settings: &Settings) -> Result<Self, Error> {
+        if params.runtime.as_deref().is_some_and(|r| r != "host") {
+            return Err(Error::invalid("the only runtime is `host`"));
+        }
+        let mut pass = settings.pass_env.clone();
+        pass.extend(params.pass_env.unwrap_or_default());
+        let mut env = inherited.base(&pass);
+        // what every client of ours understands, whatever the daemon was started in
+        env.insert("TERM".into(), "xterm-256color".into());
+        env.insert("COLORTERM".into(), "truecolor".into());
+        env.extend(checked_env(params.env.unwrap_or_default())?);
+        let secrets = Secrets::new(checked_env(params.secret_env.unwrap_or_default())?);
+        let path_var = env.get("PATH").cloned().unwrap_or_default();
+        let argv = match (params.shell, params.argv) {
+            (Some(_), Some(_)) => return Err(Error::invalid("`shell` and `argv` exclude each other")),
+            (None, Some(argv)) => plain_argv(argv, &path_var)?,
+            (shell, None) => {
+                let shell = shell.or_else(|| env.get("SHELL").cloned()).unwrap_or_else(|| "/bin/sh".into());
+                vec![find(&shell, &path_var)?.display().to_string()]
+            }
+        };
+        let home = env.get("HOME").cloned().unwrap_or_else(|| "/".into());
+        let working_dir = match params.working_dir {
+            Some(dir) => checked_dir(&dir)?,
+            None => checked_dir(&home).unwrap_or_else(|_| "/".into()),
+        };
+        let scrollback = params.scrollback_bytes.unwrap_or(settings.terminal_scrollback as u64);
+        if scrollback > settings.terminal_ring as u64 {
+            let most = settings.terminal_ring;
+            return Err(Error::invalid(format!("`scrollback_bytes` is {scrollback}; the most is {most}")));
+        }
+        Ok(Self {
+            id: TerminalId::random(),
+            name: checked_name(params.name)?,
+            workspace: checked_workspace(params.workspace_id)?,
+            labels: params.labels.unwrap_or_default(),
+            argv,
+            env,
+            secrets,
+            working_dir,
+            size: checked_size(params.cols.unwrap_or(80), params.rows.unwrap_or(24))?,
+            policy: params.size_policy.unwrap_or_default(),
+            scrollback: usize::try_from(scrollback).unwrap_or(usize::MAX),
+        })
+    }
+
+    /// `KEY=value` items for execve.
+    pub fn environ(&self) -> Vec<Vec<u8>> {
+        environ(&self.env, &self.secrets)
+    }
+
+    pub fn env_keys(&self) -> Vec<String> {
+        let names: std::collections::BTreeSet<&String> =
+            self.env.keys().chain(self.secrets.names()).collect();
+        names.into_iter().cloned().collect()
+    }
+}
+
+pub fn checked_size(cols: u16, rows: u16) -> Result<Size, Error> {
+    match SIZES.contains(&cols) && SIZES.contains(&rows) {
+        true => Ok(Size { cols, rows }),
+        false => Err(Error::invalid(format!(
+            "a terminal of {cols} columns and {rows} rows; both must be between {} and {}",
+            SIZES.start(),
+            SIZES.end()
+        ))),
+    }
+}
+
+fn checked_workspace(id: Option<String>) -> Result<Option<String>, Error> {
+    let fault = match id.as_deref() {
+        Some(id) if id.is_empty() || id.len() > 128 => Some("must have 1 to 128 bytes"),
+        Some(id) if id.contains(|c: char| c.is_control() || c == '/') => Some("contains `/` or a control character"),
+        Some(id) if id.starts_with("s-") || id.starts_with("t-") => Some("looks like the id of a session or terminal"),
+        _ => None,
+    };
+    match fault {
+        Some(fault) => Err(Error::invalid(format!("`workspace_id` {fault}"))),
+        None => Ok(id),
+    }
+}

@@ -1,0 +1,432 @@
+//! The task of one terminal: it alone owns the pseudo-terminal and the processes on it.
+//!
+//! ```text
+//!  Starting ─▶ Live ─▶ Draining (its program has ended; the last bytes are read) ─▶ LettingGo ─▶ over
+//!                └───▶ Ending (HUP and CONT to everything, then a while) ─────────────▲
+//! ```
+//!
+//! It moves bytes: from the program to the tape, from clients and from the model's answers to the program.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use tokio::sync::oneshot;
+use trl_proto::event::Happening;
+use trl_proto::{Error, ErrorCode};
+use trl_screen::{Event, Fed};
+use trl_sys::link::{Group, Notice, Request, Spawn};
+use trl_sys::poller::Watch;
+use trl_sys::pty::{Master, Read};
+use trl_sys::reap::Exit;
+use trl_sys::tree;
+
+use super::handle::{Message, News, Terminal, Wires};
+use crate::clock::Stamp;
+use crate::engine::{Counters, Engine};
+use crate::seats::Seat;
+use crate::session::alarm::Alarm;
+use crate::session::body::start_error;
+use crate::session::messages::Reply;
+use crate::shell::channel::Link;
+
+/// Input that waits for a program that does not read; more is refused.
+const MOST_INPUT: usize = 1 << 20;
+/// Read at one turn, so that a flood leaves room for others.
+const TURN: usize = 256 * 1024;
+/// The model may be this far behind; past it the program waits.
+const MOST_LAG: u64 = 512 * 1024;
+/// How long the program has to come up.
+const START_LIMIT: Duration = Duration::from_secs(10);
+/// After its program has ended, others may still hold the terminal: what they write within this is the last.
+const DRAIN_LIMIT: Duration = Duration::from_millis(100);
+/// A keeper that was let go of kills and ends within this.
+const LET_GO_LIMIT: Duration = Duration::from_secs(8);
+/// How often those who were asked to go are looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+struct Task {
+    terminal: Arc<Terminal>,
+    engine: Arc<Engine>,
+    wires: Wires,
+    master: Master,
+    link: Link,
+    watch: Watch,
+    phase: Phase,
+    created: Option<Reply<()>>,
+    /// What the program has not taken yet.
+    input: VecDeque<u8>,
+    exit: Option<Exit>,
+    reason: Option<String>,
+    replies: Vec<oneshot::Sender<()>>,
+    buffer: Box<[u8]>,
+    _seat: Seat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Starting { until: Instant },
+    Live,
+    Ending { until: Instant },
+    Draining { until: Instant },
+    LettingGo { until: Instant },
+    Over,
+}
+
+/// Starts the program; `created` hears when it runs.
+pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: Seat, created: Reply<()>) {
+    match open(&engine, &terminal) {
+        Err(e) => drop(created.send(Err(start_error("prepare", &e)))),
+        Ok((master, link, watch)) => {
+            let task = Task {
+                terminal,
+                engine,
+                wires,
+                master,
+                link,
+                watch,
+                phase: Phase::Starting { until: Instant::now() + START_LIMIT },
+                created: Some(created),
+                input: VecDeque::new(),
+                exit: None,
+                reason: None,
+                replies: Vec::new(),
+                buffer: Box::default(),
+                _seat: seat,
+            };
+            tokio::spawn(task.run());
+        }
+    }
+}
+
+fn open(engine: &Engine, terminal: &Terminal) -> io::Result<(Master, Link, Watch)> {
+    let spec = &terminal.spec;
+    let dir = engine.place.session_dir(spec.id.as_str())?;
+    let master = Master::open(spec.size)?;
+    let watch = Watch::new()?;
+    let mut link = Link::new(engine.keeper()?, &watch)?;
+    let device = master.device()?;
+    let mut env = spec.environ();
+    env.push([b"PWD=", spec.working_dir.as_bytes()].concat());
+    let request = Request::Spawn(Spawn {
+        argv: spec.argv.iter().map(|a| a.as_bytes().to_vec()).collect(),
+        env,
+        cwd: spec.working_dir.as_bytes().to_vec(),
+        stdio: [device.clone(), device.clone(), device],
+        session_dir: dir.as_os_str().as_bytes().to_vec(),
+        open_files: engine.open_files.original,
+        group: Group::Leads,
+        terminal: true,
+    });
+    link.send(request.encode())?;
+    Ok((master, link, watch))
+}
+
+enum Woken {
+    Message(Option<Message>),
+    Said(Fed),
+    Link,
+    Readable,
+    Writable,
+    Moment,
+}
+
+impl Task {
+    async fn run(mut self) {
+        let mut alarm = Alarm::default();
+        while self.phase != Phase::Over {
+            tokio::task::consume_budget().await;
+            let wake = self.next_moment();
+            let (model, lags) = (&self.terminal.model, self.terminal.model.lag() > MOST_LAG);
+            let woken = tokio::select! {
+                biased;
+                _ = self.watch.ready() => Woken::Link,
+                message = self.wires.inbox.recv() => Woken::Message(message),
+                Some(fed) = self.wires.said.recv() => Woken::Said(fed),
+                () = self.master.writable(), if !self.input.is_empty() => Woken::Writable,
+                () = async { if lags { model.caught_up(MOST_LAG / 2).await } self.master.readable().await } => Woken::Readable,
+                () = alarm.wait(wake) => Woken::Moment,
+            };
+            match woken {
+                Woken::Link => self.hear(),
+                Woken::Message(message) => self.message(message),
+                Woken::Said(fed) => self.said(fed),
+                Woken::Readable => self.read(),
+                Woken::Writable => self.write(),
+                Woken::Moment => self.moment(Instant::now()),
+            }
+        }
+    }
+
+    fn next_moment(&self) -> Option<Instant> {
+        let own = match self.phase {
+            Phase::Starting { until } | Phase::Draining { until } | Phase::LettingGo { until } => Some(until),
+            Phase::Ending { until } => Some(until.min(Instant::now() + LOOK)),
+            Phase::Live => self.terminal.public().destroy_at,
+            Phase::Over => None,
+        };
+        let flush = (!self.link.is_flushed()).then(|| Instant::now() + Duration::from_millis(1));
+        [own, flush].into_iter().flatten().min()
+    }
+
+    fn moment(&mut self, now: Instant) {
+        if !self.link.is_flushed() && self.link.flush().is_err() {
+            return self.keeper_gone();
+        }
+        match self.phase {
+            Phase::Starting { until } if now >= until => {
+                self.fail(Error::new(ErrorCode::ShellStartFailed, "the program did not come up in time"));
+            }
+            Phase::Live if self.terminal.public().destroy_at.is_some_and(|at| now >= at) => {
+                self.end("destroyed on request".into(), self.engine.settings.terminal_grace);
+            }
+            Phase::Ending { until } if now >= until || self.is_deserted() => self.let_go(),
+            Phase::Draining { until } if now >= until => self.let_go(),
+            Phase::LettingGo { until } if now >= until => {
+                tracing::error!(terminal = %self.terminal.spec.id, "a keeper did not end in time");
+                if let Some(keeper) = tree::identify(self.terminal.keeper()) {
+                    tree::signal(keeper, Signal::KILL);
+                }
+                self.over();
+            }
+            _ => {}
+        }
+    }
+
+    // ---- what is asked
+
+    fn message(&mut self, message: Option<Message>) {
+        match message {
+            None => self.end("abandoned".into(), Duration::ZERO),
+            Some(Message::Input { bytes, reply }) => {
+                let taken = self.type_in(&bytes);
+                if let Some(reply) = reply {
+                    let _ = reply.send(taken);
+                }
+            }
+            Some(Message::Resize(size)) => self.resize(size),
+            Some(Message::Signal { signal, reply }) => {
+                let _ = reply.send(Ok(self.signal_foreground(signal)));
+            }
+            Some(Message::DestroyAt(at)) => {
+                self.terminal.public().destroy_at = at;
+                self.terminal.tell_news(News::Fate);
+            }
+            Some(Message::End { reason, grace, reply }) => {
+                self.replies.extend(reply);
+                self.end(reason, grace);
+            }
+        }
+    }
+
+    fn type_in(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if self.input.len() + bytes.len() > MOST_INPUT {
+            return Err(Error::new(ErrorCode::LimitExceeded, "the program does not read its input")
+                .hint("wait, or send a signal")
+                .detail("waiting_bytes", self.input.len()));
+        }
+        self.input.extend(bytes);
+        self.terminal.public().last_activity = Stamp::now();
+        self.write();
+        Ok(())
+    }
+
+    /// As much as the program's side takes now.
+    fn write(&mut self) {
+        while !self.input.is_empty() {
+            let (first, _) = self.input.as_slices();
+            match self.master.write(first) {
+                Ok(0) => return,
+                Ok(n) => drop(self.input.drain(..n)),
+                // nobody will ever read it
+                Err(_) => self.input.clear(),
+            }
+        }
+    }
+
+    fn resize(&mut self, size: trl_sys::pty::Size) {
+        // What was written before is for the old size.
+        self.read();
+        let mut public = self.terminal.public();
+        if public.size == size || self.master.resize(size).is_err() {
+            return;
+        }
+        public.size = size;
+        drop(public);
+        self.terminal.tape.resize(size);
+        self.terminal.model.wake();
+    }
+
+    /// Those who have the keyboard, as ^C would; how many.
+    fn signal_foreground(&self, signal: Signal) -> u64 {
+        let Some(group) = self.master.foreground() else { return 0 };
+        let group = group.as_raw_nonzero().get();
+        let in_front = |p: &tree::Proc| tree::stat(p.pid).is_some_and(|s| s.group == group);
+        let targets = tree::all_below(self.terminal.keeper(), &[]).into_iter().filter(in_front);
+        targets.filter(|p| tree::signal(*p, signal)).count() as u64
+    }
+
+    // ---- what comes
+
+    fn read(&mut self) {
+        if self.buffer.is_empty() {
+            // a terminal that never says anything needs none
+            self.buffer = vec![0; 16 * 1024].into();
+        }
+        let mut taken = 0;
+        while taken < TURN && self.terminal.model.lag() <= MOST_LAG {
+            match self.master.read(&mut self.buffer) {
+                Read::Bytes(n) => {
+                    self.terminal.tape.append(&self.buffer[..n]);
+                    taken += n;
+                }
+                Read::Nothing => break,
+                Read::End => {
+                    if let Phase::Draining { .. } = self.phase {
+                        self.let_go();
+                    }
+                    break;
+                }
+            }
+        }
+        if taken > 0 {
+            self.terminal.model.wake();
+            self.terminal.public().last_activity = Stamp::now();
+        }
+    }
+
+    fn said(&mut self, fed: Fed) {
+        if !fed.replies.is_empty() {
+            // more than fits is a program that asks and does not listen
+            let _ = self.type_in(&fed.replies);
+        }
+        for happened in fed.events {
+            match &happened.event {
+                Event::Title(title) => self.terminal.public().title.clone_from(title),
+                Event::Cwd(cwd) => self.terminal.public().cwd.clone_from(cwd),
+                _ => {}
+            }
+            self.terminal.tell_news(News::Said { at: happened.offset, event: happened.event });
+        }
+    }
+
+    fn hear(&mut self) {
+        let heard = self.link.hear();
+        for notice in heard.notices {
+            match notice {
+                Notice::Hello { keeper } => self.terminal.set_keeper(keeper),
+                Notice::Started { pid } => self.started(pid),
+                Notice::Failed { stage, errno } => {
+                    self.fail(start_error(stage.name(), &io::Error::from_raw_os_error(errno)));
+                }
+                Notice::Exited { pid, exit } => {
+                    if self.terminal.public().pid == Some(pid) {
+                        self.program_ended(exit);
+                    }
+                }
+            }
+        }
+        if heard.gone {
+            self.keeper_gone();
+        }
+    }
+
+    fn started(&mut self, pid: i32) {
+        self.terminal.public().pid = Some(pid);
+        self.phase = Phase::Live;
+        Counters::add(&self.engine.counters.terminals);
+        let (terminal_id, shell) = (self.terminal.spec.id.clone(), self.terminal.spec.argv[0].clone());
+        self.engine.events.emit(Happening::TerminalCreated { terminal_id, shell });
+        if let Some(created) = self.created.take() {
+            let _ = created.send(Ok(()));
+        }
+    }
+
+    fn fail(&mut self, error: Error) {
+        tracing::warn!(terminal = %self.terminal.spec.id, %error, "a terminal did not start");
+        if let Some(created) = self.created.take() {
+            let _ = created.send(Err(error));
+        }
+        self.reason = Some("it did not start".into());
+        self.let_go();
+    }
+
+    // ---- how it ends
+
+    fn program_ended(&mut self, exit: Exit) {
+        self.exit = Some(exit);
+        self.reason.get_or_insert_with(|| "its program ended".into());
+        if self.phase == Phase::Live {
+            self.phase = Phase::Draining { until: Instant::now() + DRAIN_LIMIT };
+            self.master.let_go_of_peer();
+            self.read();
+        }
+    }
+
+    fn end(&mut self, reason: String, grace: Duration) {
+        if matches!(self.phase, Phase::LettingGo { .. } | Phase::Over) {
+            return;
+        }
+        self.reason.get_or_insert(reason);
+        if grace.is_zero() {
+            return self.let_go();
+        }
+        // An interactive shell ignores TERM; HUP is what a closed window sends. A stopped job must hear it too.
+        for target in tree::all_below(self.terminal.keeper(), &[]) {
+            tree::signal(target, Signal::HUP);
+            tree::signal(target, Signal::CONT);
+        }
+        self.phase = Phase::Ending { until: Instant::now() + grace };
+    }
+
+    fn is_deserted(&self) -> bool {
+        self.exit.is_some() && tree::all_below(self.terminal.keeper(), &[]).is_empty()
+    }
+
+    /// The keeper kills whatever is left and ends.
+    fn let_go(&mut self) {
+        self.link.let_go();
+        self.phase = Phase::LettingGo { until: Instant::now() + LET_GO_LIMIT };
+    }
+
+    fn keeper_gone(&mut self) {
+        if !matches!(self.phase, Phase::LettingGo { .. }) {
+            self.reason.get_or_insert_with(|| "its keeper was killed".into());
+            if let Some(created) = self.created.take() {
+                let error = Error::new(ErrorCode::ShellStartFailed, "its keeper was killed");
+                let _ = created.send(Err(error));
+            }
+        }
+        self.over();
+    }
+
+    fn over(&mut self) {
+        // Everything below the keeper is gone: what is in the pipe is all there will ever be.
+        self.master.let_go_of_peer();
+        self.read();
+        self.phase = Phase::Over;
+        self.terminal.set_keeper(0);
+        self.terminal.spec.secrets.forget();
+        // An end nobody saw was the keeper's doing.
+        let exit = self.exit.unwrap_or(Exit::Signal(Signal::KILL.as_raw()));
+        let reason = self.reason.take().unwrap_or_else(|| "ended".into());
+        {
+            let mut public = self.terminal.public();
+            public.pid = None;
+            public.exit = Some(exit);
+            public.destroy_at = None;
+            public.ended = Some((reason.clone(), Instant::now()));
+        }
+        self.terminal.tape.close();
+        self.terminal.model.wake();
+        let terminal_id = self.terminal.spec.id.clone();
+        let exit_code = exit.shell_code();
+        self.engine.events.emit(Happening::TerminalEnded { terminal_id, exit_code, reason });
+        for reply in std::mem::take(&mut self.replies) {
+            let _ = reply.send(());
+        }
+    }
+}

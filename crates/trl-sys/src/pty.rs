@@ -1,0 +1,172 @@
+//! Pseudo-terminals: the daemon holds the master, a program has the other side as its controlling terminal.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use rustix::process::Pid;
+use rustix::pty::OpenptFlags;
+use rustix::termios::{InputModes, OptionalActions, Winsize};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// Columns and rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    pub cols: u16,
+    pub rows: u16,
+}
+
+/// The daemon's side of one pseudo-terminal, inside an async runtime.
+#[derive(Debug)]
+pub struct Master {
+    fd: AsyncFd<Owned>,
+    /// The other side, held so that a program that closes and opens it does not look like the end.
+    peer: Option<OwnedFd>,
+}
+
+/// Always the same descriptor, which it owns.
+#[derive(Debug)]
+struct Owned(OwnedFd);
+
+impl AsRawFd for Owned {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+/// What a read found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Read {
+    Bytes(usize),
+    Nothing,
+    /// Nobody has the other side, and everything written there has been read.
+    End,
+}
+
+impl Master {
+    /// Must be called within a runtime.
+    pub fn open(size: Size) -> io::Result<Self> {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let fd = rustix::pty::openpt(flags)?;
+        rustix::pty::grantpt(&fd)?;
+        rustix::pty::unlockpt(&fd)?;
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        let peer = rustix::pty::ioctl_tiocgptpeer(&fd, flags)?;
+        // erasing a character of several bytes is one keystroke
+        let mut modes = rustix::termios::tcgetattr(&peer)?;
+        modes.input_modes |= InputModes::IUTF8;
+        rustix::termios::tcsetattr(&peer, OptionalActions::Now, &modes)?;
+        let both = Interest::READABLE | Interest::WRITABLE;
+        // SAFETY: the master owns its descriptor, never gives it away, and always shows the same one.
+        let fd = unsafe { AsyncFd::register_with_interest(Owned(fd), both) };
+        let master = Self { fd: fd.map_err(io::Error::from)?, peer: Some(peer) };
+        master.resize(size)?;
+        Ok(master)
+    }
+
+    /// The path a program opens.
+    pub fn device(&self) -> io::Result<Vec<u8>> {
+        Ok(rustix::pty::ptsname(&self.fd.get_ref().0, Vec::new())?.into_bytes())
+    }
+
+    /// Programs on the other side hear of it by SIGWINCH.
+    pub fn resize(&self, size: Size) -> io::Result<()> {
+        let size = Winsize { ws_col: size.cols, ws_row: size.rows, ws_xpixel: 0, ws_ypixel: 0 };
+        Ok(rustix::termios::tcsetwinsize(&self.fd.get_ref().0, size)?)
+    }
+
+    /// The process group that has the keyboard.
+    pub fn foreground(&self) -> Option<Pid> {
+        let mut group: libc::pid_t = 0;
+        // SAFETY: the kernel writes one pid to a live integer.
+        let got = unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::TIOCGPGRP, &mut group) };
+        (got == 0).then(|| Pid::from_raw(group)).flatten()
+    }
+
+    /// From here on the end shows as soon as no program has the other side.
+    pub fn let_go_of_peer(&mut self) {
+        self.peer = None;
+    }
+
+    /// Resolves when there is something to read. Cancel-safe.
+    pub async fn readable(&self) {
+        match self.fd.readable().await {
+            Ok(mut guard) => guard.retain_ready(),
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Resolves when there is room for input. Cancel-safe.
+    pub async fn writable(&self) {
+        match self.fd.writable().await {
+            Ok(mut guard) => guard.retain_ready(),
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    pub fn read(&self, buf: &mut [u8]) -> Read {
+        match self.fd.try_io(Interest::READABLE, |fd| Ok(rustix::io::read(&fd.0, &mut *buf)?)) {
+            Ok(0) => Read::End,
+            Ok(n) => Read::Bytes(n),
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Read::Nothing,
+            // EIO: the last program has closed it
+            Err(_) => Read::End,
+        }
+    }
+
+    /// How many bytes were taken; none when there is no room.
+    pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self.fd.try_io(Interest::WRITABLE, |fd| Ok(rustix::io::write(&fd.0, bytes)?)) {
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(0),
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    const SIZE: Size = Size { cols: 80, rows: 24 };
+
+    async fn read_all(master: &Master) -> Vec<u8> {
+        let mut all = Vec::new();
+        let mut buf = [0; 4096];
+        loop {
+            master.readable().await;
+            match master.read(&mut buf) {
+                Read::Bytes(n) => all.extend_from_slice(&buf[..n]),
+                Read::Nothing => {}
+                Read::End => return all,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn the_end_shows_only_when_we_too_have_let_go() {
+        let mut master = Master::open(SIZE).unwrap();
+        let device = String::from_utf8(master.device().unwrap()).unwrap();
+        let mut program = std::fs::OpenOptions::new().write(true).open(&device).unwrap();
+        program.write_all(b"one").unwrap();
+        drop(program);
+        master.readable().await;
+        let mut buf = [0; 64];
+        assert_eq!(master.read(&mut buf), Read::Bytes(3));
+        assert_eq!(master.read(&mut buf), Read::Nothing, "held: not the end");
+        let mut program = std::fs::OpenOptions::new().write(true).open(&device).unwrap();
+        program.write_all(b"two").unwrap();
+        drop(program);
+        master.let_go_of_peer();
+        assert_eq!(read_all(&master).await, b"two");
+    }
+
+    #[tokio::test]
+    async fn a_program_learns_the_size() {
+        let master = Master::open(Size { cols: 91, rows: 17 }).unwrap();
+        let device = String::from_utf8(master.device().unwrap()).unwrap();
+        let size = rustix::termios::tcgetwinsize(std::fs::File::open(device).unwrap()).unwrap();
+        assert_eq!((size.ws_col, size.ws_row), (91, 17));
+    }
+}
