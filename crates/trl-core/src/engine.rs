@@ -21,6 +21,7 @@ use crate::place::Place;
 use crate::registry::Registry;
 use crate::seats::{Seat, Seats};
 use crate::settings::Settings;
+use crate::terminal::model::Screens;
 
 #[derive(Debug)]
 pub struct Engine {
@@ -43,6 +44,7 @@ pub struct Engine {
     pub foreign_children: Vec<i32>,
     zygote: Mutex<Zygote>,
     spare_keeper: Mutex<Option<UnixStream>>,
+    pub screens: Screens,
 }
 
 #[derive(Debug, Default)]
@@ -52,6 +54,7 @@ pub struct Counters {
     pub rollbacks: AtomicU64,
     pub resets: AtomicU64,
     pub timeouts: AtomicU64,
+    pub terminals: AtomicU64,
 }
 
 impl Counters {
@@ -87,6 +90,7 @@ impl Engine {
             foreign_children: tree::children(i32::try_from(std::process::id()).unwrap_or(0)),
             zygote: Mutex::new(Zygote::start()?),
             spare_keeper: Mutex::new(None),
+            screens: Screens::default(),
             settings,
         }))
     }

@@ -18,6 +18,7 @@ pub mod seats;
 pub mod session;
 pub mod settings;
 pub mod shell;
+pub mod terminal;
 
 pub use engine::Engine;
 pub use manager::Manager;

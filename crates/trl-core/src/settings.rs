@@ -39,6 +39,16 @@ pub struct Settings {
     pub pass_env: Vec<String>,
     /// `session.create` is refused while the machine has less free memory than this.
     pub min_free_memory_bytes: u64,
+    /// Bytes of a terminal's output that a client may have missed and still get.
+    pub terminal_ring: usize,
+    /// Newest bytes replayed to a client that asks for nothing better.
+    pub terminal_scrollback: usize,
+    /// Memory for the lines that left a terminal's screen at the top.
+    pub terminal_history: usize,
+    /// Between HUP and KILL when a terminal is destroyed.
+    pub terminal_grace: Duration,
+    /// A terminal nobody is attached to, and that says nothing, is destroyed after this; zero is never.
+    pub terminal_idle_ttl: Duration,
 }
 
 impl Default for Settings {
@@ -61,6 +71,11 @@ impl Default for Settings {
             spill_bytes: 256 << 20,
             pass_env: Vec::new(),
             min_free_memory_bytes: 64 << 20,
+            terminal_ring: 1 << 20,
+            terminal_scrollback: 64 << 10,
+            terminal_history: 1 << 20,
+            terminal_grace: Duration::from_secs(1),
+            terminal_idle_ttl: Duration::ZERO,
         }
     }
 }

@@ -15,6 +15,7 @@ pub enum ErrorCode {
     SessionClosed,
     SessionTerminated,
     ExecutionNotFound,
+    TerminalNotFound,
     MaxSessionsReached,
     SessionLimitExceeded,
     ResourcePressure,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::exec::ShellState;
-use crate::id::{ExecutionId, SessionId, StreamId};
+use crate::id::{ExecutionId, SessionId, StreamId, TerminalId};
 use crate::session::SessionState;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -58,6 +58,10 @@ pub enum Happening {
         timed_out: bool,
         cancelled: bool,
     },
+    #[serde(rename = "terminal.created")]
+    TerminalCreated { terminal_id: TerminalId, shell: String },
+    #[serde(rename = "terminal.ended")]
+    TerminalEnded { terminal_id: TerminalId, exit_code: i32, reason: String },
     /// This subscriber was too slow: events between the last one and this were dropped.
     #[serde(rename = "events.missed")]
     Missed { from: u64, to: u64 },
@@ -78,6 +82,10 @@ pub enum Kind {
     ExecStarted,
     #[serde(rename = "exec.finished")]
     ExecFinished,
+    #[serde(rename = "terminal.created")]
+    TerminalCreated,
+    #[serde(rename = "terminal.ended")]
+    TerminalEnded,
     #[serde(rename = "events.missed")]
     Missed,
 }
@@ -91,6 +99,8 @@ impl Happening {
             Self::ShellReplaced { .. } => Kind::ShellReplaced,
             Self::ExecStarted { .. } => Kind::ExecStarted,
             Self::ExecFinished { .. } => Kind::ExecFinished,
+            Self::TerminalCreated { .. } => Kind::TerminalCreated,
+            Self::TerminalEnded { .. } => Kind::TerminalEnded,
             Self::Missed { .. } => Kind::Missed,
         }
     }
@@ -103,7 +113,7 @@ impl Happening {
             | Self::ShellReplaced { session_id, .. }
             | Self::ExecStarted { session_id, .. }
             | Self::ExecFinished { session_id, .. } => Some(session_id),
-            Self::Missed { .. } => None,
+            Self::TerminalCreated { .. } | Self::TerminalEnded { .. } | Self::Missed { .. } => None,
         }
     }
 }

@@ -102,6 +102,10 @@ id!(
     ExecutionId, "e-", 10
 );
 id!(
+    /// One terminal: `t-xxxxxxxx`.
+    TerminalId, "t-", 8
+);
+id!(
     /// One subscription to pushes of a connection: `st-xxxxxxxx`.
     StreamId, "st-", 8
 );

@@ -81,6 +81,16 @@ methods! {
     ExecResult      "exec.result"      Watch   Allowed "the result of an execution, as long as it is retained";
     ExecList        "exec.list"        Watch   Allowed "live and retained executions";
     EventsSubscribe "events.subscribe" Watch   Allowed "push what happens to sessions and executions";
+    TerminalCreate  "terminal.create"  Run     Refused "start a program on a terminal";
+    TerminalList    "terminal.list"    Watch   Refused "the terminals this connection may see";
+    TerminalGet     "terminal.get"     Watch   Refused "one terminal, ended ones too for a while";
+    TerminalInput   "terminal.input"   Run     Refused "type into a terminal";
+    TerminalResize  "terminal.resize"  Run     Refused "give a terminal another size";
+    TerminalSnapshot "terminal.snapshot" Watch Refused "bytes that bring a fresh terminal to the same state";
+    TerminalScreen  "terminal.screen"  Watch   Refused "what a person would see";
+    TerminalSignal  "terminal.signal"  Run     Refused "send a signal to whoever has the keyboard";
+    TerminalDestroy "terminal.destroy" Run     Refused "end everything a terminal started, at once or after a grace";
+    TerminalKeep    "terminal.keep"    Run     Refused "take a destroy back while it is still to come";
 }
 
 impl Method {
@@ -101,6 +111,9 @@ impl Method {
                 | ExecStream
                 | ExecCancel
                 | ExecInput
+                | TerminalCreate
+                | TerminalInput
+                | TerminalDestroy
         )
     }
 

@@ -108,7 +108,9 @@ impl Master {
         match self.fd.try_io(Interest::READABLE, |fd| Ok(rustix::io::read(&fd.0, &mut *buf)?)) {
             Ok(0) => Read::End,
             Ok(n) => Read::Bytes(n),
-            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Read::Nothing,
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Read::Nothing
+            }
             // EIO: the last program has closed it
             Err(_) => Read::End,
         }

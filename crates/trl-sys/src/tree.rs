@@ -28,6 +28,7 @@ pub struct Proc {
 pub struct Stat {
     pub state: u8,
     pub ppid: i32,
+    pub group: i32,
     pub start: u64,
 }
 
@@ -49,9 +50,10 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
     let mut fields = rest.split(|b| *b == b' ').filter(|f| !f.is_empty());
     let state = *fields.next()?.first()?;
     let ppid = number(fields.next()?)?;
-    // state is field 3, ppid 4, starttime 22
-    let start = number(fields.nth(17)?)?;
-    Some(Stat { state, ppid, start })
+    let group = number(fields.next()?)?;
+    // state is field 3, ppid 4, pgrp 5, starttime 22
+    let start = number(fields.nth(16)?)?;
+    Some(Stat { state, ppid, group, start })
 }
 
 fn number<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
@@ -273,7 +275,7 @@ mod tests {
     #[test]
     fn a_hostile_command_name_does_not_confuse_the_parser() {
         let text = b"42 (a) b) (c) S 7 1 1 0 -1 4 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1";
-        assert_eq!(parse_stat(text), Some(Stat { state: b'S', ppid: 7, start: 12345 }));
+        assert_eq!(parse_stat(text), Some(Stat { state: b'S', ppid: 7, group: 1, start: 12345 }));
         assert_eq!(parse_stat(b"garbage"), None);
     }
 

@@ -221,7 +221,7 @@ fn stdin(params: &RunParams) -> Result<Stdin, Error> {
     })
 }
 
-fn parse_signal(name: &str) -> Result<Signal, Error> {
+pub fn parse_signal(name: &str) -> Result<Signal, Error> {
     trl_sys::signal::parse(name)
         .ok_or_else(|| Error::invalid(format!("{name:?} is not a signal")).hint("TERM, SIGINT, 9, ..."))
 }

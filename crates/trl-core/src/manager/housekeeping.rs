@@ -28,6 +28,7 @@ impl Manager {
             rounds.tick().await;
             self.close_stale(Instant::now());
             self.drop_records(Instant::now());
+            self.tend_terminals(Instant::now());
             self.end_orphans();
         }
     }
@@ -95,6 +96,7 @@ impl Manager {
             return;
         }
         let mut ours: Vec<i32> = self.sessions().values().map(|s| s.keeper()).collect();
+        ours.extend(self.terminals().values().map(|t| t.keeper()));
         ours.push(self.engine.zygote_pid());
         ours.extend(&self.engine.foreign_children);
         for pid in tree::children(me) {
@@ -121,6 +123,15 @@ impl Manager {
             ends.spawn(
                 async move { manager.end(&session, Ending::Closed, manner, "the daemon is ending").await },
             );
+        }
+        let terminals: Vec<_> = self.terminals().values().cloned().collect();
+        for terminal in terminals {
+            let grace =
+                if manner == Manner::Forced { Duration::ZERO } else { self.engine.settings.terminal_grace };
+            ends.spawn(async move {
+                terminal.end("the daemon is ending", grace).await;
+                Ok(())
+            });
         }
         if tokio::time::timeout(limit, ends.join_all()).await.is_err() {
             tracing::error!("some sessions did not end in time");

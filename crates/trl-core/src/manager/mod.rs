@@ -1,12 +1,13 @@
 //! All sessions of one daemon: finding them, making them within limits, ending them.
 //!
-//! - here: sessions. - [`executions`]: running commands and asking about them. - [`housekeeping`]: what time does to
-//!   sessions, and how the daemon ends.
+//! - here: sessions. - [`executions`]: running commands and asking about them. - [`terminals`]: the same for terminals.
+//! - [`housekeeping`]: what time does to them, and how the daemon ends.
 
 mod executions;
 mod housekeeping;
 mod idempotency;
 mod pressure;
+mod terminals;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,10 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 use trl_proto::session::{CreateParams, ListParams, SessionState};
-use trl_proto::{Error, ErrorCode, SessionId};
+use trl_proto::{Error, ErrorCode, SessionId, TerminalId};
 use trl_sys::tree;
 
-pub use self::executions::Caller;
+pub use self::executions::{Caller, parse_signal};
 use self::idempotency::Keys;
 use self::pressure::Pressure;
 use crate::engine::{Counters, Engine};
@@ -28,10 +29,12 @@ use crate::session::spec::{Program, Secrets, Spec, checked_env};
 use crate::session::state::{self, Request, Verdict, WhenBusy};
 use crate::session::task::{self, Start};
 use crate::shell::wrap::Surroundings;
+use crate::terminal::Terminal;
 
 pub struct Manager {
     pub engine: Arc<Engine>,
     sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
+    terminals: Mutex<HashMap<TerminalId, Arc<Terminal>>>,
     seats: Seats,
     keys: Keys,
     pressure: Pressure,
@@ -51,6 +54,7 @@ impl Manager {
         Arc::new(Self {
             engine,
             sessions: Mutex::default(),
+            terminals: Mutex::default(),
             seats: Seats::new(max_sessions),
             keys: Keys::default(),
             pressure,
@@ -62,11 +66,15 @@ impl Manager {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn terminals(&self) -> MutexGuard<'_, HashMap<TerminalId, Arc<Terminal>>> {
+        self.terminals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn max_sessions(&self) -> usize {
         self.seats.limit()
     }
 
-    /// Sessions that have a place: all but closed and terminated ones.
+    /// Sessions and terminals that have a place: all but closed and ended ones.
     pub fn active(&self) -> usize {
         self.seats.taken()
     }

@@ -16,5 +16,5 @@ pub mod log;
 pub mod spill;
 
 pub use budget::Budget;
-pub use kept::{Capacity, Slice};
+pub use kept::{Capacity, Kept, Slice};
 pub use log::{Follower, Log};

@@ -8,13 +8,13 @@ use tokio::time::Sleep;
 /// One timer for the life of a task, moved only forwards: to move it costs the runtime a system call, and in a burst of
 /// commands each would. So it may ring early, and whoever waits looks at the clock.
 #[derive(Debug, Default)]
-pub(super) struct Alarm {
+pub struct Alarm {
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Alarm {
     /// Resolves at `moment` or before. Cancel-safe.
-    pub(super) async fn wait(&mut self, moment: Option<Instant>) {
+    pub async fn wait(&mut self, moment: Option<Instant>) {
         let Some(moment) = moment else { return std::future::pending().await };
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(moment.into())));
         if timer.is_elapsed() || timer.deadline() > moment.into() {

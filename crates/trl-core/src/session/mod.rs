@@ -17,7 +17,7 @@
 //! - [`phase`]: where the task stands; [`requests`], [`finish`], [`recover`], [`lifetime`]: what it does there.
 //! - [`run`]: one execution in flight; [`stop`]: ending one.
 
-mod alarm;
+pub mod alarm;
 pub mod body;
 mod finish;
 pub mod handle;

@@ -118,12 +118,9 @@ impl Spec {
         }
     }
 
-    /// `KEY=value` items for execve; later layers win.
+    /// `KEY=value` items for execve.
     pub fn environ(&self) -> Vec<Vec<u8>> {
-        let mut all: BTreeMap<&str, &str> = self.env.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-        let secrets = self.secrets.values.lock().unwrap_or_else(PoisonError::into_inner);
-        all.extend(secrets.iter().map(|(k, v)| (k.as_str(), v.as_str())));
-        all.into_iter().map(|(k, v)| format!("{k}={v}").into_bytes()).collect()
+        environ(&self.env, &self.secrets)
     }
 
     pub fn env_keys(&self) -> Vec<String> {
@@ -141,20 +138,23 @@ impl Spec {
     }
 }
 
+/// `KEY=value` items for execve; secrets win.
+pub fn environ(env: &Env, secrets: &Secrets) -> Vec<Vec<u8>> {
+    let mut all: BTreeMap<&str, &str> = env.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let secrets = secrets.values.lock().unwrap_or_else(PoisonError::into_inner);
+    all.extend(secrets.iter().map(|(k, v)| (k.as_str(), v.as_str())));
+    all.into_iter().map(|(k, v)| format!("{k}={v}").into_bytes()).collect()
+}
+
 fn program(shell: Option<String>, argv: Option<Vec<String>>, path_var: &str) -> Result<Program, Error> {
-    if let Some(mut argv) = argv {
+    if let Some(argv) = argv {
         if shell.is_some() {
             return Err(Error::invalid("`shell` and `argv` exclude each other"));
         }
-        if argv.iter().any(|a| a.contains('\0')) {
-            return Err(Error::invalid("`argv` contains a NUL character"));
-        }
-        let first = argv.first().ok_or_else(|| Error::invalid("`argv` is empty"))?;
-        argv[0] = found(first, path_var)?.display().to_string();
-        return Ok(Program::Direct { argv });
+        return Ok(Program::Direct { argv: plain_argv(argv, path_var)? });
     }
     let shell = shell.unwrap_or_else(|| "/bin/sh".into());
-    let path = found(&shell, path_var)?;
+    let path = find(&shell, path_var)?;
     let kind = Kind::detect(&path).ok_or_else(|| {
         Error::new(ErrorCode::ShellNotFound, format!("{shell} is not a shell this daemon can drive"))
             .hint("dash, bash, zsh, busybox ash, fish and ksh93 are; any other program runs with `argv`")
@@ -162,7 +162,17 @@ fn program(shell: Option<String>, argv: Option<Vec<String>>, path_var: &str) -> 
     Ok(Program::Shell { kind, path })
 }
 
-fn found(name: &str, path_var: &str) -> Result<PathBuf, Error> {
+/// The words of a direct command, its program found.
+pub fn plain_argv(mut argv: Vec<String>, path_var: &str) -> Result<Vec<String>, Error> {
+    if argv.iter().any(|a| a.contains('\0')) {
+        return Err(Error::invalid("`argv` contains a NUL character"));
+    }
+    let first = argv.first().ok_or_else(|| Error::invalid("`argv` is empty"))?;
+    argv[0] = find(first, path_var)?.display().to_string();
+    Ok(argv)
+}
+
+pub fn find(name: &str, path_var: &str) -> Result<PathBuf, Error> {
     find_program(name, path_var).ok_or_else(|| {
         Error::new(ErrorCode::ShellNotFound, format!("{name} is not an executable file"))
             .hint("give an absolute path, or a name that is on PATH")
@@ -199,13 +209,13 @@ pub fn checked_dir(dir: &str) -> Result<String, Error> {
 }
 
 /// Names are for people, who also give them where an id could stand.
-fn checked_name(name: Option<String>) -> Result<Option<String>, Error> {
+pub fn checked_name(name: Option<String>) -> Result<Option<String>, Error> {
     let fault = match name.as_deref() {
         None => None,
         Some(name) if name.trim().is_empty() => Some("is blank".to_string()),
         Some(name) if name.len() > MAX_NAME => Some(format!("is longer than {MAX_NAME} bytes")),
         Some(name) if name.contains(char::is_control) => Some("contains a control character".into()),
-        Some(name) if name.starts_with("s-") || name.starts_with("e-") => {
+        Some(name) if ["s-", "e-", "t-"].iter().any(|id| name.starts_with(id)) => {
             Some(format!("is {name:?}, which looks like an id"))
         }
         Some(_) => None,

@@ -89,7 +89,12 @@ pub struct Wires {
 const INBOX: usize = 64;
 
 impl Terminal {
-    pub fn new(spec: Spec, tape: Tape, history_bytes: usize, screens: &super::model::Screens) -> std::io::Result<(Arc<Self>, Wires)> {
+    pub fn new(
+        spec: Spec,
+        tape: Tape,
+        history_bytes: usize,
+        screens: &super::model::Screens,
+    ) -> std::io::Result<(Arc<Self>, Wires)> {
         let tape = Arc::new(tape);
         let (said, heard) = mpsc::unbounded_channel();
         let model = Model::new(&tape, spec.size, history_bytes, screens, said)?;

@@ -4,6 +4,7 @@
 //! the first terminal and serves them all in turn.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -54,16 +55,16 @@ impl Model {
         history_bytes: usize,
         screens: &Screens,
         said: mpsc::UnboundedSender<Fed>,
-    ) -> Arc<Self> {
-        Arc::new(Self {
+    ) -> io::Result<Arc<Self>> {
+        Ok(Arc::new(Self {
             tape: Arc::clone(tape),
             inner: Mutex::new(Inner { screen: None, size, history_bytes, place: Tape::origin() }),
             fed: AtomicU64::new(0),
             progress: Notify::new(),
             queued: AtomicBool::new(false),
             said,
-            thread: screens.thread(),
-        })
+            thread: screens.thread()?,
+        }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -153,17 +154,15 @@ struct Thread {
 }
 
 impl Screens {
-    fn thread(&self) -> Arc<Thread> {
+    fn thread(&self) -> io::Result<Arc<Thread>> {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(thread.get_or_insert_with(|| {
-            let shared = Arc::new(Thread::default());
-            let own = Arc::clone(&shared);
-            let started = std::thread::Builder::new().name("trl-screens".into()).spawn(move || own.run());
-            if let Err(e) = started {
-                tracing::error!(error = %e, "terminals will have no screens: the thread could not be started");
-            }
-            shared
-        }))
+        if let Some(running) = &*thread {
+            return Ok(Arc::clone(running));
+        }
+        let new = Arc::new(Thread::default());
+        let own = Arc::clone(&new);
+        std::thread::Builder::new().name("trl-screens".into()).spawn(move || own.run())?;
+        Ok(Arc::clone(thread.insert(new)))
     }
 }
 

@@ -102,8 +102,12 @@ pub fn checked_size(cols: u16, rows: u16) -> Result<Size, Error> {
 fn checked_workspace(id: Option<String>) -> Result<Option<String>, Error> {
     let fault = match id.as_deref() {
         Some(id) if id.is_empty() || id.len() > 128 => Some("must have 1 to 128 bytes"),
-        Some(id) if id.contains(|c: char| c.is_control() || c == '/') => Some("contains `/` or a control character"),
-        Some(id) if id.starts_with("s-") || id.starts_with("t-") => Some("looks like the id of a session or terminal"),
+        Some(id) if id.contains(|c: char| c.is_control() || c == '/') => {
+            Some("contains `/` or a control character")
+        }
+        Some(id) if id.starts_with("s-") || id.starts_with("t-") => {
+            Some("looks like the id of a session or terminal")
+        }
         _ => None,
     };
     match fault {

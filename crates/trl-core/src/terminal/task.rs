@@ -63,6 +63,8 @@ struct Task {
     reason: Option<String>,
     replies: Vec<oneshot::Sender<()>>,
     buffer: Box<[u8]>,
+    /// Nobody has the other side any more.
+    silent: bool,
     _seat: Seat,
 }
 
@@ -95,6 +97,7 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
                 reason: None,
                 replies: Vec::new(),
                 buffer: Box::default(),
+                silent: false,
                 _seat: seat,
             };
             tokio::spawn(task.run());
@@ -147,7 +150,7 @@ impl Task {
                 message = self.wires.inbox.recv() => Woken::Message(message),
                 Some(fed) = self.wires.said.recv() => Woken::Said(fed),
                 () = self.master.writable(), if !self.input.is_empty() => Woken::Writable,
-                () = async { if lags { model.caught_up(MOST_LAG / 2).await } self.master.readable().await } => Woken::Readable,
+                () = async { if lags { model.caught_up(MOST_LAG / 2).await } self.master.readable().await }, if !self.silent => Woken::Readable,
                 () = alarm.wait(wake) => Woken::Moment,
             };
             match woken {
@@ -277,7 +280,7 @@ impl Task {
             self.buffer = vec![0; 16 * 1024].into();
         }
         let mut taken = 0;
-        while taken < TURN && self.terminal.model.lag() <= MOST_LAG {
+        while taken < TURN && !self.silent && self.terminal.model.lag() <= MOST_LAG {
             match self.master.read(&mut self.buffer) {
                 Read::Bytes(n) => {
                     self.terminal.tape.append(&self.buffer[..n]);
@@ -285,6 +288,7 @@ impl Task {
                 }
                 Read::Nothing => break,
                 Read::End => {
+                    self.silent = true;
                     if let Phase::Draining { .. } = self.phase {
                         self.let_go();
                     }

@@ -18,6 +18,7 @@ mod outbox;
 mod principal;
 mod rpc;
 mod startup;
+mod terminals;
 mod token;
 
 use std::io::Write;

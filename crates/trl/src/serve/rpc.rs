@@ -33,9 +33,9 @@ pub(crate) struct Answer {
 }
 
 /// One request being served.
-struct Call<'a> {
+pub(super) struct Call<'a> {
     client: &'a Arc<Client>,
-    request: &'a Request,
+    pub(super) request: &'a Request,
     principal: Principal,
 }
 
@@ -67,6 +67,16 @@ pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer 
         Method::ExecResult => call.done(call.result()),
         Method::ExecList => call.done(call.executions()),
         Method::EventsSubscribe => call.subscribe(),
+        Method::TerminalCreate => call.done(call.create_terminal().await),
+        Method::TerminalList => call.done(call.list_terminals()),
+        Method::TerminalGet => call.done(call.get_terminal()),
+        Method::TerminalInput => call.done(call.type_into_terminal().await),
+        Method::TerminalResize => call.done(call.resize_terminal().await),
+        Method::TerminalSnapshot => call.done(call.terminal_snapshot().await),
+        Method::TerminalScreen => call.done(call.terminal_screen().await),
+        Method::TerminalSignal => call.done(call.signal_terminal().await),
+        Method::TerminalDestroy => call.done(call.destroy_terminal().await),
+        Method::TerminalKeep => call.done(call.keep_terminal().await),
     }
 }
 
@@ -89,7 +99,7 @@ impl Call<'_> {
         Answer { line: self.line(outcome), follow: None }
     }
 
-    fn manager(&self) -> &Arc<trl_core::Manager> {
+    pub(super) fn manager(&self) -> &Arc<trl_core::Manager> {
         &self.client.server.manager
     }
 
@@ -97,7 +107,7 @@ impl Call<'_> {
         self.request.dialect
     }
 
-    fn caller(&self) -> Caller {
+    pub(super) fn caller(&self) -> Caller {
         self.principal.caller(self.client.server.agent_max_sessions)
     }
 

@@ -1,0 +1,97 @@
+//! Terminals: making them within the same limits as sessions, finding them, ending them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use trl_proto::terminal::{CreateParams, ListParams};
+use trl_proto::{Error, ErrorCode, TerminalId};
+
+use super::{Caller, Manager};
+use crate::session::body::start_error;
+use crate::session::spec::seconds;
+use crate::terminal::handle::Message;
+use crate::terminal::spec::Spec;
+use crate::terminal::tape::Tape;
+use crate::terminal::{Terminal, task};
+
+impl Manager {
+    /// Starts a terminal; returns when its program runs. A failure leaves nothing.
+    pub async fn create_terminal(
+        &self,
+        params: CreateParams,
+        caller: &Caller,
+    ) -> Result<Arc<Terminal>, Error> {
+        let spec = Spec::resolve(params, &self.engine.inherited, &self.engine.settings)?;
+        let seat = self.admit(caller)?;
+        let settings = &self.engine.settings;
+        let tape = Tape::new(settings.terminal_ring, spec.size, Arc::clone(&self.engine.budget));
+        let (terminal, wires) = Terminal::new(spec, tape, settings.terminal_history, &self.engine.screens)
+            .map_err(|e| start_error("prepare", &e))?;
+        let id = terminal.spec.id.clone();
+        let (created, up) = oneshot::channel();
+        self.terminals().insert(id.clone(), Arc::clone(&terminal));
+        task::spawn(Arc::clone(&self.engine), Arc::clone(&terminal), wires, seat, created);
+        let outcome = up.await.unwrap_or_else(|_| Err(Error::internal("the terminal's task ended")));
+        if let Err(error) = outcome {
+            self.terminals().remove(&id);
+            return Err(error);
+        }
+        self.engine.prepare_keeper();
+        Ok(terminal)
+    }
+
+    pub fn terminal(&self, id: &TerminalId) -> Result<Arc<Terminal>, Error> {
+        self.terminals().get(id).cloned().ok_or_else(|| {
+            Error::new(ErrorCode::TerminalNotFound, format!("no terminal {id}")).hint("see terminal.list")
+        })
+    }
+
+    /// Oldest first.
+    pub fn list_terminals(&self, filter: &ListParams) -> Vec<Arc<Terminal>> {
+        let wanted =
+            |t: &&Arc<Terminal>| filter.workspace_id.is_none() || t.spec.workspace == filter.workspace_id;
+        let mut found: Vec<_> = self.terminals().values().filter(wanted).cloned().collect();
+        found.sort_by_key(|t| t.created.monotonic);
+        found
+    }
+
+    /// At once, or after a grace in which it can be taken back. One that has ended is forgotten.
+    pub async fn destroy_terminal(&self, terminal: &Terminal, grace_s: Option<f64>) -> Result<(), Error> {
+        let grace = seconds(grace_s, "grace_s")?.unwrap_or(Duration::ZERO);
+        if !grace.is_zero() && !terminal.is_over() {
+            return terminal.send(Message::DestroyAt(Some(Instant::now() + grace))).await;
+        }
+        terminal.end("destroyed on request", self.engine.settings.terminal_grace).await;
+        self.terminals().remove(&terminal.spec.id);
+        Ok(())
+    }
+
+    /// Takes a pending destroy back.
+    pub async fn keep_terminal(&self, terminal: &Terminal) -> Result<(), Error> {
+        terminal.send(Message::DestroyAt(None)).await
+    }
+
+    /// What time does to them.
+    pub(super) fn tend_terminals(self: &Arc<Self>, now: Instant) {
+        let settings = &self.engine.settings;
+        let past = |since: Instant, ttl: Duration| now.saturating_duration_since(since) >= ttl;
+        let mut stale = Vec::new();
+        self.terminals().retain(|_, terminal| {
+            let public = terminal.public();
+            if let Some((_, at)) = &public.ended {
+                return !past(*at, settings.terminated_ttl);
+            }
+            let quiet = public.last_activity.monotonic.max(public.detached);
+            let ttl = settings.terminal_idle_ttl;
+            if !ttl.is_zero() && public.clients.is_empty() && past(quiet, ttl) {
+                stale.push(Arc::clone(terminal));
+            }
+            true
+        });
+        for terminal in stale {
+            let grace = settings.terminal_grace;
+            tokio::spawn(async move { terminal.end("it was idle for too long", grace).await });
+        }
+    }
+}
