@@ -17,6 +17,7 @@ use crate::session::{
     CreateParams, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo, SessionList, SessionParams,
 };
 use crate::system::{AuthParams, Authenticated, Info, NoParams, Ping, ShutdownParams, ShuttingDown, Stats};
+use crate::terminal::{self, TerminalInfo, TerminalList, TerminalParams};
 use crate::token::{CreateTokenParams, Ticket, TokenCreated, TokenList, TokenParams, TokenRevoked};
 
 /// Parameters and result of a method.
@@ -49,6 +50,15 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         Method::TokenList => pair::<NoParams, TokenList>(of),
         Method::TokenRevoke => pair::<TokenParams, TokenRevoked>(of),
         Method::EventsSubscribe => pair::<SubscribeParams, Subscribed>(of),
+        Method::TerminalCreate => pair::<terminal::CreateParams, TerminalInfo>(of),
+        Method::TerminalList => pair::<terminal::ListParams, TerminalList>(of),
+        Method::TerminalGet | Method::TerminalKeep => pair::<TerminalParams, TerminalInfo>(of),
+        Method::TerminalInput => pair::<terminal::InputParams, terminal::InputTaken>(of),
+        Method::TerminalResize => pair::<terminal::ResizeParams, TerminalInfo>(of),
+        Method::TerminalSnapshot => pair::<terminal::SnapshotParams, terminal::Snapshot>(of),
+        Method::TerminalScreen => pair::<terminal::ScreenParams, terminal::Screen>(of),
+        Method::TerminalSignal => pair::<terminal::SignalParams, terminal::Signalled>(of),
+        Method::TerminalDestroy => pair::<terminal::DestroyParams, TerminalInfo>(of),
     }
 }
 

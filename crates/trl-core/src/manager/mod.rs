@@ -100,7 +100,9 @@ impl Manager {
         let most = caller.max_own_sessions;
         let lives = |s: &Arc<Session>| !matches!(s.state(), SessionState::Closed | SessionState::Terminated);
         let own = |s: &&Arc<Session>| s.spec.owner == caller.name && lives(s);
-        if most < self.seats.limit() && self.sessions().values().filter(own).count() >= most {
+        let terminals =
+            || self.terminals().values().filter(|t| t.spec.owner == caller.name && !t.is_over()).count();
+        if most < self.seats.limit() && self.sessions().values().filter(own).count() + terminals() >= most {
             let message = format!("this token has {most} sessions, the most it may have");
             return Err(Error::new(ErrorCode::MaxSessionsReached, message)
                 .hint("destroy one, or use a token with a higher ceiling")

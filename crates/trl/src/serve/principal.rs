@@ -10,10 +10,11 @@ use trl_core::Manager;
 use trl_core::execution::Execution;
 use trl_core::manager::Caller;
 use trl_core::session::handle::Session;
+use trl_core::terminal::Terminal;
 use trl_proto::envelope::Request;
 use trl_proto::method::{Access, FromInside};
 use trl_proto::token::{Making, Wish};
-use trl_proto::{Error, ErrorCode, ExecutionId, Method, Role, SessionId};
+use trl_proto::{Error, ErrorCode, ExecutionId, Method, Role, SessionId, TerminalId};
 
 use super::auth::tokens::Grant;
 
@@ -97,7 +98,7 @@ impl Principal {
         }
         let wish: Wish = request.params()?;
         let throw_away = matches!(method, Method::ExecRun | Method::ExecStream) && wish.session_id.is_none();
-        let makes = method == Method::SessionCreate || throw_away;
+        let makes = matches!(method, Method::SessionCreate | Method::TerminalCreate) || throw_away;
         grant.ceilings.check(&wish, if makes { Making::Session } else { Making::Nothing })
     }
 
@@ -135,6 +136,22 @@ impl Principal {
         let execution = manager.execution(id)?;
         match self.may_see_execution(&execution) {
             true => Ok(execution),
+            false => Err(self.not_its_own()),
+        }
+    }
+
+    pub(crate) fn may_see_terminal(&self, terminal: &Terminal) -> bool {
+        match self.sight() {
+            Sight::Everything => true,
+            Sight::Own(name) => *terminal.spec.owner == *name,
+            Sight::One(_) => false,
+        }
+    }
+
+    pub(crate) fn terminal(&self, manager: &Manager, id: &TerminalId) -> Result<Arc<Terminal>, Error> {
+        let terminal = manager.terminal(id)?;
+        match self.may_see_terminal(&terminal) {
+            true => Ok(terminal),
             false => Err(self.not_its_own()),
         }
     }

@@ -37,7 +37,7 @@ pub(crate) struct Answer {
 pub(super) struct Call<'a> {
     client: &'a Arc<Client>,
     pub(super) request: &'a Request,
-    principal: Principal,
+    pub(super) principal: Principal,
 }
 
 pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer {

@@ -85,14 +85,39 @@ impl Refusal {
     }
 }
 
+impl Refusal {
+    /// The error of a JSON-RPC reply.
+    pub(super) fn of_reply(error: &Value) -> Self {
+        let text = |name: &str| error["data"][name].as_str().map(String::from);
+        let code = serde_json::from_value(error["data"]["code"].clone()).unwrap_or(ErrorCode::InternalError);
+        let message = error["message"].as_str().unwrap_or("the request failed");
+        let mut told = Error::new(code, message);
+        told.hint = text("hint");
+        if let Some(data) = error["data"].as_object() {
+            let known = ["code", "hint"];
+            let rest = data.iter().filter(|(name, _)| !known.contains(&name.as_str()));
+            told.details.extend(rest.map(|(name, value)| (name.clone(), value.clone())));
+        }
+        told.into()
+    }
+}
+
 /// An error of the wire, where an answer of its own stands for it.
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let status = match error.code {
             ErrorCode::AuthFailed => StatusCode::UNAUTHORIZED,
             ErrorCode::Forbidden => StatusCode::FORBIDDEN,
-            ErrorCode::SessionNotFound | ErrorCode::ExecutionNotFound => StatusCode::NOT_FOUND,
-            ErrorCode::InvalidParams => StatusCode::BAD_REQUEST,
+            ErrorCode::SessionNotFound | ErrorCode::ExecutionNotFound | ErrorCode::TerminalNotFound => {
+                StatusCode::NOT_FOUND
+            }
+            ErrorCode::InvalidParams | ErrorCode::ShellNotFound | ErrorCode::WorkingDirInvalid => {
+                StatusCode::BAD_REQUEST
+            }
+            ErrorCode::SessionTerminated | ErrorCode::SessionClosed => StatusCode::GONE,
+            ErrorCode::MaxSessionsReached | ErrorCode::ResourcePressure | ErrorCode::LimitExceeded => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
             ErrorCode::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             ErrorCode::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,

@@ -4,17 +4,19 @@
 //!  accept ─▶ hyper (headers in time, sizes) ─▶ guard (Host, Origin) ─▶ gate (who?) ─▶ routes
 //!                                                                                      ├─ POST /rpc ─▶ rpc
 //!                                                                                      ├─ WS /ws/rpc ─▶ connection
+//!                                                                                      ├─ WS /ws/terminal ─▶ attach
 //!                                                                                      └─ events: output as SSE
 //! ```
 //!
 //! - [`listener`]: where it stands, and who comes in. - [`guard`]: requests that a foreign web page could have caused.
-//! - [`gate`]: tokens and tickets. - [`routes`]: what there is. - [`ws`], [`events`]: what goes on after the answer.
+//! - [`gate`]: tokens and tickets. - [`routes`]: what there is. - [`ws`], [`attach`], [`events`]: what goes on after the answer.
 //! - [`answer`]: replies, refusals and the headers of both. - [`metrics`]: figures for Prometheus.
 //!
 //! It decides nothing about methods: that is [`super::principal`], as on every transport. It has no TLS: another machine
 //! reaches it through something that has.
 
 mod answer;
+mod attach;
 mod events;
 mod gate;
 mod guard;
@@ -78,7 +80,13 @@ struct Visit {
     door: Arc<Door>,
     peer: Peer,
     /// What the connection becomes after its last answer.
-    upgrade: Mutex<Option<ws::Upgrade>>,
+    upgrade: Mutex<Option<Upgrade>>,
+}
+
+/// A connection that is no longer HTTP.
+enum Upgrade {
+    Rpc(ws::Upgrade),
+    Terminal(Box<attach::Attach>),
 }
 
 /// Serves until the daemon ends.
@@ -146,7 +154,9 @@ async fn visit_of(visit: Arc<Visit>, stream: Stream) {
         tracing::debug!(%error, "an HTTP connection ended badly");
     }
     let upgrade = visit.upgrade.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(upgrade) = upgrade {
-        upgrade.run().await;
+    match upgrade {
+        None => {}
+        Some(Upgrade::Rpc(upgrade)) => upgrade.run().await,
+        Some(Upgrade::Terminal(attach)) => attach.run().await,
     }
 }

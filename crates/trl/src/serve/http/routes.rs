@@ -12,17 +12,18 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderValue};
 use hyper::{HeaderMap, Method as Verb, Request, StatusCode, Uri};
-use serde_json::json;
+use serde_json::{Value, json};
 use trl_proto::envelope::{self, Incoming as Asked};
 use trl_proto::token::Ticket;
-use trl_proto::{Dialect, ErrorCode, Method};
+use trl_proto::{Dialect, ErrorCode, Method, TerminalId};
 
 use super::super::connection::{self, Client, Hears};
 use super::super::principal::Principal;
 use super::super::rpc;
 use super::answer::{self, Answer, Refusal};
+use super::attach::{self, Attach, Found};
 use super::guard::{Page, one};
-use super::{Visit, events, metrics, ws};
+use super::{Upgrade, Visit, events, metrics, ws};
 
 /// Written by `cargo xtask docs` from the types of the wire.
 const OPENAPI: &str = include_str!("../../../../../docs/openapi.json");
@@ -37,6 +38,10 @@ enum Route<'a> {
     WsRpc,
     Tickets,
     Events(&'a str),
+    /// All of them, or those of a workspace.
+    Terminals(Option<&'a str>),
+    Terminal(&'a str),
+    WsTerminal(&'a str),
 }
 
 impl<'a> Route<'a> {
@@ -49,14 +54,28 @@ impl<'a> Route<'a> {
             "/rpc" => Self::Rpc,
             "/ws/rpc" => Self::WsRpc,
             "/api/tickets" => Self::Tickets,
-            _ => Self::Events(path.strip_prefix("/api/executions/")?.strip_suffix("/events")?),
+            "/api/terminals" => Self::Terminals(None),
+            _ => return Self::with_id(path),
         })
     }
 
-    fn verb(&self) -> Verb {
+    fn with_id(path: &'a str) -> Option<Self> {
+        let between = |before: &str, after: &str| path.strip_prefix(before)?.strip_suffix(after);
+        let plain = |id: &&str| !id.is_empty() && !id.contains('/');
+        let events = between("/api/executions/", "/events").map(Self::Events);
+        let listed =
+            || between("/api/workspaces/", "/terminals").filter(plain).map(|w| Self::Terminals(Some(w)));
+        let one = || between("/api/terminals/", "").filter(plain).map(Self::Terminal);
+        let attached = || between("/ws/terminal/", "").filter(plain).map(Self::WsTerminal);
+        events.or_else(listed).or_else(one).or_else(attached)
+    }
+
+    fn verbs(&self) -> &'static [Verb] {
         match self {
-            Self::Rpc | Self::Tickets => Verb::POST,
-            _ => Verb::GET,
+            Self::Rpc | Self::Tickets => &[Verb::POST],
+            Self::Terminals(None) => &[Verb::GET, Verb::POST],
+            Self::Terminal(_) => &[Verb::GET, Verb::DELETE],
+            _ => &[Verb::GET],
         }
     }
 }
@@ -92,7 +111,7 @@ fn add_cors(headers: &mut HeaderMap, page: &Page) {
 fn preflight() -> Answer {
     let mut answer = answer::empty(StatusCode::NO_CONTENT);
     let headers = answer.headers_mut();
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
     let names = HeaderValue::from_static("authorization, content-type, last-event-id");
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names);
     answer
@@ -121,6 +140,9 @@ impl Visit {
             Route::Rpc => self.rpc(request).await,
             Route::WsRpc => self.web_socket(&mut request, page),
             Route::Tickets => self.ticket(&request),
+            Route::WsTerminal(id) => self.terminal_socket(&mut request, id, page),
+            Route::Terminals(workspace) => self.terminals(workspace, request).await,
+            Route::Terminal(id) => self.one_terminal(id, request).await,
             Route::Events(id) => {
                 events::stream(&self.door, self.who(request.headers())?, id, request.headers())
             }
@@ -128,13 +150,14 @@ impl Visit {
     }
 
     fn check_verb(&self, route: &Route<'_>, verb: &Verb) -> Result<(), Refusal> {
-        let wanted = route.verb();
-        let head = *verb == Verb::HEAD && wanted == Verb::GET && !matches!(route, Route::Events(_));
-        if *verb == wanted || head {
+        let wanted = route.verbs();
+        let head = *verb == Verb::HEAD && wanted.contains(&Verb::GET) && !matches!(route, Route::Events(_));
+        if wanted.contains(verb) || head {
             return Ok(());
         }
-        let allow = HeaderValue::from_static(if wanted == Verb::POST { "POST" } else { "GET" });
-        let message = format!("this is for {wanted} requests");
+        let names = wanted.iter().map(Verb::as_str).collect::<Vec<_>>().join(", ");
+        let message = format!("this is for {names} requests");
+        let allow = HeaderValue::from_str(&names).unwrap_or(HeaderValue::from_static("GET"));
         Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, ErrorCode::UnknownMethod, message)
             .header(header::ALLOW, allow))
     }
@@ -164,9 +187,101 @@ impl Visit {
         let principal = self.who_by_ticket(request.uri(), request.headers(), page)?;
         let client = Client::new(&self.door.server, principal, Hears::Pushes);
         let upgrade = ws::Upgrade::of(request, client, self.door.keep_alive());
+        self.will_be(Upgrade::Rpc(upgrade));
+        Ok(answer)
+    }
+
+    fn will_be(&self, upgrade: Upgrade) {
         *self.upgrade.lock().unwrap_or_else(PoisonError::into_inner) = Some(upgrade);
         self.door.counters.websockets.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A terminal that is not there is told by a close code: a browser sees no other reason.
+    fn terminal_socket(
+        &self,
+        request: &mut Request<Incoming>,
+        id: &str,
+        page: &Page,
+    ) -> Result<Answer, Refusal> {
+        let mut answer = ws::accept(request.headers())?;
+        let principal = self.who_by_ticket(request.uri(), request.headers(), page)?;
+        principal.may_call(Method::TerminalGet)?;
+        let offered = one(request.headers(), &header::SEC_WEBSOCKET_PROTOCOL)?.unwrap_or_default();
+        let rich = offered.split(',').any(|name| name.trim() == attach::SUBPROTOCOL);
+        if rich {
+            let chosen = HeaderValue::from_static(attach::SUBPROTOCOL);
+            answer.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, chosen);
+        }
+        let manager = &self.door.server.manager;
+        let found = match id.parse::<TerminalId>().ok().and_then(|id| manager.terminal(&id).ok()) {
+            None => Found::Nothing,
+            Some(terminal) if !principal.may_see_terminal(&terminal) => Found::NotYours,
+            Some(terminal) => {
+                Found::Terminal { terminal, may_type: principal.may_call(Method::TerminalInput).is_ok() }
+            }
+        };
+        let ask = attach::Ask::parse(request.uri().query().unwrap_or_default(), rich);
+        self.will_be(Upgrade::Terminal(Box::new(Attach {
+            upgraded: hyper::upgrade::on(request),
+            found,
+            ask,
+            keep_alive: self.door.keep_alive(),
+            closing: self.door.server.closing.subscribe(),
+        })));
         Ok(answer)
+    }
+
+    async fn terminals(
+        &self,
+        workspace: Option<&str>,
+        request: Request<Incoming>,
+    ) -> Result<Answer, Refusal> {
+        let principal = self.who(request.headers())?;
+        if request.method() != Verb::POST {
+            let params = json!({"workspace_id": workspace});
+            return self.rest(principal, Method::TerminalList, &params, StatusCode::OK).await;
+        }
+        check_type(request.headers())?;
+        let body = self.body(request).await?;
+        let params: Value = if body.is_empty() { Ok(json!({})) } else { serde_json::from_slice(&body) }
+            .map_err(|e| trl_proto::Error::invalid(format!("the body is not JSON: {e}")))?;
+        self.rest(principal, Method::TerminalCreate, &params, StatusCode::CREATED).await
+    }
+
+    async fn one_terminal(&self, id: &str, request: Request<Incoming>) -> Result<Answer, Refusal> {
+        let principal = self.who(request.headers())?;
+        if request.method() != Verb::DELETE {
+            return self
+                .rest(principal, Method::TerminalGet, &json!({"terminal_id": id}), StatusCode::OK)
+                .await;
+        }
+        let query = request.uri().query().unwrap_or_default();
+        let grace = query.split('&').find_map(|pair| pair.strip_prefix("grace_s="));
+        let grace: Option<f64> = grace
+            .map(str::parse)
+            .transpose()
+            .map_err(|_| trl_proto::Error::invalid("`grace_s` is not a number of seconds"))?;
+        let params = json!({"terminal_id": id, "grace_s": grace});
+        self.rest(principal, Method::TerminalDestroy, &params, StatusCode::OK).await
+    }
+
+    /// A method of the wire under an address of its own.
+    async fn rest(
+        &self,
+        principal: Principal,
+        method: Method,
+        params: &Value,
+        done: StatusCode,
+    ) -> Result<Answer, Refusal> {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": method.name(), "params": params}).to_string();
+        let reply =
+            self.reply(principal, envelope::parse(&call, Dialect::JsonRpc)).await?.unwrap_or_default();
+        let reply: Value = serde_json::from_slice(&reply)
+            .map_err(|e| trl_proto::Error::internal(format!("a reply that is none: {e}")))?;
+        match (reply.get("result"), reply.get("error")) {
+            (Some(result), _) => Ok(answer::json(done, result.to_string())),
+            (None, error) => Err(Refusal::of_reply(error.unwrap_or(&Value::Null))),
+        }
     }
 
     async fn rpc(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {

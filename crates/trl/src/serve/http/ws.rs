@@ -37,7 +37,7 @@ const MOST_UNANSWERED: u32 = 3;
 /// Per connection; the default of the library is made for few and busy ones.
 const BUFFER: usize = 16 * 1024;
 
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
+pub(super) type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// What a connection becomes after its answer.
 pub(super) struct Upgrade {
@@ -85,14 +85,7 @@ impl Upgrade {
     /// Serves the client until it is gone.
     pub(super) async fn run(self) {
         let Ok(upgraded) = self.upgraded.await else { return };
-        let most = self.client.server.wire.max_line_bytes;
-        let config = WebSocketConfig::default()
-            .read_buffer_size(BUFFER)
-            .write_buffer_size(0)
-            .max_message_size(Some(most))
-            .max_frame_size(Some(most));
-        let io = TokioIo::new(upgraded);
-        let (sink, stream) = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await.split();
+        let (sink, stream) = open(upgraded, self.client.server.wire.max_line_bytes).await.split();
         let heard = Arc::new(Mutex::new(Instant::now()));
         let outbox = Arc::clone(&self.client.outbox);
         let mut source = MessageSource { stream, outbox, heard: Arc::clone(&heard) };
@@ -102,6 +95,16 @@ impl Upgrade {
             let _ = tokio::time::timeout(LINGER, drain(socket)).await;
         }
     }
+}
+
+/// The connection as a WebSocket that takes messages of at most so many bytes.
+pub(super) async fn open(upgraded: Upgraded, most: usize) -> Socket {
+    let config = WebSocketConfig::default()
+        .read_buffer_size(BUFFER)
+        .write_buffer_size(0)
+        .max_message_size(Some(most))
+        .max_frame_size(Some(most));
+    WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await
 }
 
 async fn drain(socket: Socket) {
