@@ -29,6 +29,11 @@ impl Http {
         Self { place: place.into(), token: None }
     }
 
+    /// Another way to a door, such as one with a trap in it.
+    pub fn to(place: &str) -> Self {
+        Self::at(place)
+    }
+
     #[must_use]
     pub fn with_token(&self, token: &str) -> Self {
         Self { token: Some(token.into()), ..self.clone() }

@@ -3,13 +3,14 @@
 //! 1. [`Daemon`] starts `trl serve` in a temporary directory and, when dropped, checks that nothing of it is left.
 //! 2. [`Client`] speaks both envelopes over its socket, blocking, with a deadline on every wait.
 //! 3. [`Session`] is a client with one session: `run` a command, or `stream` one and wait for what it prints.
-//! 4. [`Http`] asks over HTTP, byte by byte where a test wants that; [`WebSocket`] converses.
+//! 4. [`Http`] asks over HTTP, byte by byte where a test wants that; [`WebSocket`] converses; [`Attached`] sits beside a terminal.
 //! 5. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
 //!
 //! It knows the wire and nothing of the inside. It has no async runtime, so a test reads top to bottom. Nothing here
 //! sleeps to synchronise: waits are for a line, a readable descriptor or, where no event exists, for [`eventually`].
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test kit fails by panicking
 
+pub mod attached;
 pub mod client;
 pub mod daemon;
 pub mod http;
@@ -23,6 +24,7 @@ pub mod websocket;
 
 use std::time::{Duration, Instant};
 
+pub use attached::{Attached, memmem};
 pub use client::{Client, RpcError, bytes_of};
 pub use daemon::{Builder, Daemon};
 pub use http::{Http, Reply, SseEvent};

@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
-use tungstenite::handshake::client::generate_key;
+use tungstenite::handshake::client::{ClientHandshake, generate_key};
 use tungstenite::http::Request;
 use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::{HandshakeError, Message};
 
 use crate::{Http, RpcError};
+
+type Failed = HandshakeError<ClientHandshake<TcpStream>>;
 
 pub struct WebSocket {
     inner: tungstenite::WebSocket<TcpStream>,
@@ -17,9 +19,34 @@ pub struct WebSocket {
     aside: VecDeque<Value>,
 }
 
+/// One message of the daemon's.
+#[derive(Debug)]
+pub enum Arrived {
+    Text(Value),
+    Binary(Vec<u8>),
+    Closed(u16, String),
+}
+
 impl WebSocket {
     /// Opens one with these headers on top of the usual ones; the status of a refusal is the error.
     pub fn open(http: &Http, path: &str, headers: &[(&str, &str)]) -> Result<Self, u16> {
+        match Self::handshake(http, path, headers) {
+            Ok(open) => Ok(open),
+            Err(HandshakeError::Failure(tungstenite::Error::Http(answer))) => Err(answer.status().as_u16()),
+            Err(e) => panic!("no handshake: {e}"),
+        }
+    }
+
+    /// None when the connection ends in the handshake, which must not be refused.
+    pub fn try_open(http: &Http, path: &str, headers: &[(&str, &str)]) -> Option<Self> {
+        match Self::handshake(http, path, headers) {
+            Ok(open) => Some(open),
+            Err(HandshakeError::Failure(tungstenite::Error::Http(answer))) => panic!("{}", answer.status()),
+            Err(_) => None,
+        }
+    }
+
+    fn handshake(http: &Http, path: &str, headers: &[(&str, &str)]) -> Result<Self, Failed> {
         let mut request = Request::builder()
             .uri(format!("ws://{}{path}", http.authority()))
             .header("Host", http.authority())
@@ -31,11 +58,8 @@ impl WebSocket {
             request = request.header(*name, *value);
         }
         let request = request.body(()).expect("a request");
-        match tungstenite::client(request, http.tcp()) {
-            Ok((inner, _)) => Ok(Self { inner, next_id: 0, aside: VecDeque::new() }),
-            Err(HandshakeError::Failure(tungstenite::Error::Http(answer))) => Err(answer.status().as_u16()),
-            Err(e) => panic!("no handshake: {e}"),
-        }
+        let (inner, _) = tungstenite::client(request, http.tcp())?;
+        Ok(Self { inner, next_id: 0, aside: VecDeque::new() })
     }
 
     /// With a token, as programs do.
@@ -63,6 +87,28 @@ impl WebSocket {
                 Ok(Message::Close(None)) => return Err((CloseCode::Status.into(), String::new())),
                 Ok(_) => {}
                 Err(e) => return Err((0, e.to_string())),
+            }
+        }
+    }
+
+    pub fn write_binary(&mut self, bytes: Vec<u8>) -> Result<(), tungstenite::Error> {
+        self.inner.send(Message::Binary(bytes.into()))
+    }
+
+    /// Whatever comes next.
+    pub fn arrive(&mut self) -> Arrived {
+        loop {
+            match self.inner.read() {
+                Ok(Message::Text(text)) => {
+                    return Arrived::Text(serde_json::from_str(&text).expect("JSON"));
+                }
+                Ok(Message::Binary(bytes)) => return Arrived::Binary(bytes.to_vec()),
+                Ok(Message::Close(Some(frame))) => {
+                    return Arrived::Closed(frame.code.into(), frame.reason.to_string());
+                }
+                Ok(Message::Close(None)) => return Arrived::Closed(CloseCode::Status.into(), String::new()),
+                Ok(_) => {}
+                Err(e) => return Arrived::Closed(0, e.to_string()),
             }
         }
     }

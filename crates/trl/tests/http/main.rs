@@ -8,6 +8,7 @@ mod ownership;
 mod roles;
 mod routes;
 mod rpc;
+mod terminals;
 mod tokens;
 mod unix;
 mod ws;
