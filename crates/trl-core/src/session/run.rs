@@ -112,6 +112,19 @@ impl Run {
         }
     }
 
+    /// It is to be ended, unless it is over and only the news of that waits.
+    pub fn end_early(&mut self, stop: Stop) {
+        if self.reported.is_none() && self.died.is_none() {
+            self.stop = Some(stop);
+        }
+    }
+
+    /// What is ending it. A stop that has signalled nobody by the time the command is over comes too late, and goes.
+    pub fn acting_stop(&mut self) -> Option<&mut Stop> {
+        self.stop.take_if(|stop| !stop.has_acted());
+        self.stop.as_mut()
+    }
+
     /// Moves output from the pipes to the logs, as far as this turn and slow followers allow.
     pub fn pump(&mut self, body: &mut Body) {
         self.paused = None;
@@ -201,6 +214,8 @@ impl Run {
     pub fn outcome(&self, end: End) -> Outcome {
         let execution = &self.order.execution;
         let (code, signal) = match (self.reported, self.died) {
+            // Ended by us, whatever it managed to report just before: code and flag tell one story.
+            (_, Some(exit)) if self.stop.is_some() => exit_parts(exit),
             (Some(code), _) => (code, None),
             (None, Some(exit)) => exit_parts(exit),
             (None, None) => exit_parts(Exit::Signal(9)),

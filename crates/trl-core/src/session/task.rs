@@ -275,7 +275,7 @@ impl Task {
         match &mut self.phase {
             Phase::Running(run) => {
                 run.died = Some(exit);
-                match &mut run.stop {
+                match run.acting_stop() {
                     Some(stop) => stop.hurry(),
                     None => self.finish_dead(),
                 }
@@ -319,7 +319,7 @@ impl Task {
                 run.reported = Some(code);
                 self.learn_cwd(&cwd);
                 if let Phase::Running(run) = &mut self.phase {
-                    match &mut run.stop {
+                    match run.acting_stop() {
                         Some(stop) => stop.hurry(),
                         None => self.finish_reported(),
                     }
@@ -344,7 +344,7 @@ impl Task {
         match &mut self.phase {
             Phase::Running(run) => {
                 if run.stop.is_none() && run.deadline.is_some_and(|d| now >= d) {
-                    run.stop = Some(Stop::new(Why::Timeout, Signal::TERM, self.engine.settings.grace));
+                    run.end_early(Stop::new(Why::Timeout, Signal::TERM, self.engine.settings.grace));
                 }
                 let rested = run.rests.take_if(|until| now >= *until).is_some();
                 if rested || run.paused.is_some_and(|until| now >= until) {
@@ -365,8 +365,20 @@ impl Task {
         }
     }
 
+    /// Before the first signal: a command that has ended by itself by now was not ended by us.
+    fn hear_last_words(&mut self) {
+        let waits = |run: &Run| run.stop.as_ref().is_some_and(|stop| !stop.has_acted());
+        if matches!(&self.phase, Phase::Running(run) if waits(run)) {
+            self.take_reports();
+        }
+        if matches!(&self.phase, Phase::Running(run) if waits(run)) {
+            self.ready(Source::Link);
+        }
+    }
+
     /// Signals what is left of a command that is being ended.
     pub(super) fn look(&mut self) {
+        self.hear_last_words();
         let (Phase::Running(run), Some(body)) = (&mut self.phase, &self.body) else { return };
         let Some(mut stop) = run.stop.take() else { return };
         if Instant::now() < stop.look_at || self.renewing.is_some() {
