@@ -1,4 +1,4 @@
-//! Commands that remove what they and the daemon share: rows 142 to 145.
+//! Commands that remove what they and the daemon share: rows 142 to 145 and 153.
 
 use trl_testkit::{Run, Shell, json, procs_matching, sleeper};
 
@@ -9,6 +9,7 @@ pub(crate) const ROWS: &[Row] = &[
     row(143, "session_directory_removed_while_idle", Shells::All, session_directory_removed_while_idle),
     row(144, "removes_one_name_in_it", Shells::All, removes_one_name_in_it),
     row(145, "removes_the_daemons_directory", Shells::All, removes_the_daemons_directory),
+    row(153, "removes_its_working_directory", Shells::All, removes_its_working_directory),
 ];
 
 fn runtime_dir(c: &mut Case) -> String {
@@ -91,5 +92,19 @@ fn removes_the_daemons_directory(c: &mut Case) -> Outcome {
     c.want("echo $keep", kept_unless_reset(&run), 0)?;
     let mut other = c.daemon.session(c.shell);
     is(&other.run("echo other"), "other\n", 0)?;
+    c.alive()
+}
+
+/// The result names it as it was called; one that is there may be called like a removed one.
+fn removes_its_working_directory(c: &mut Case) -> Outcome {
+    for name in ["gone", "there (deleted)"] {
+        let dir = c.dir().dir(name).display().to_string();
+        let command = format!("cd '{dir}'; {}", if name == "gone" { "rmdir ../gone" } else { "echo" });
+        let run = c.ends(&command)?;
+        req(run.json["working_dir"] == dir.as_str(), || format!("{}", run.json))?;
+        let run = c.ends("true")?;
+        req(run.json["working_dir"] == dir.as_str(), || format!("{}", run.json))?;
+        c.ends("cd /")?;
+    }
     c.alive()
 }
