@@ -45,6 +45,8 @@ pub(crate) enum ServeError {
     SocketPath(#[from] PathTooLong),
     #[error("{0}")]
     SocketDir(String),
+    #[error("{} is no socket; it stays as it is", .0.display())]
+    InTheWay(PathBuf),
     #[error("{what}: {cause}")]
     Io { what: String, cause: std::io::Error },
 }
@@ -66,6 +68,7 @@ impl ServeError {
                 Some(format!("use it, stop it with `trl stop`{kill}, or choose another --socket"))
             }
             Self::SocketPath(_) => Some("choose another --socket".into()),
+            Self::InTheWay(_) => Some("choose another --socket, or move it out of the way".into()),
             Self::SocketDir(_) => Some("the directory must be yours, no link, and have mode 0700".into()),
             Self::Io { .. } => None,
         }
