@@ -109,3 +109,11 @@ fn a_removed_lock_file_comes_back_with_the_daemons_pid() {
     trl_testkit::eventually("the daemon has made it anew", holds);
     ok(&daemon, &["ping"]);
 }
+
+#[test]
+fn parameters_of_a_call_are_judged_by_the_daemon() {
+    let daemon = daemon();
+    let said = trl(&daemon, &["call", "session.list", r#"{"label":"a","label":"b"}"#]);
+    assert!(said.code != 0 && said.err.contains("duplicate"), "{said:?}");
+    ok(&daemon, &["call", "session.list", "{\n}\n"]);
+}
