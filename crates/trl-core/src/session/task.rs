@@ -199,9 +199,10 @@ impl Task {
             Source::Stdout | Source::Stderr => self.pump(),
             Source::Base => {
                 let bytes = body.shell.as_mut().map(|s| s.control.base_output()).unwrap_or_default();
-                match &mut self.phase {
-                    Phase::Running(run) => run.keep_base(&bytes),
-                    Phase::Starting { .. } if self.said.len() < MOST_SAID => self.said.extend(bytes),
+                let kind = body.shell.as_ref().map(|s| s.kind);
+                match (&mut self.phase, kind) {
+                    (Phase::Running(run), Some(kind)) => run.heard_base(kind, &bytes),
+                    (Phase::Starting { .. }, _) if self.said.len() < MOST_SAID => self.said.extend(bytes),
                     _ => {}
                 }
             }

@@ -1,4 +1,4 @@
-//! Commands that remove what they and the daemon share: rows 142 to 145 and 153.
+//! Commands that remove what they and the daemon share: rows 142 to 145, 153 and 158.
 
 use trl_testkit::{Run, Shell, json, procs_matching, sleeper};
 
@@ -10,6 +10,7 @@ pub(crate) const ROWS: &[Row] = &[
     row(144, "removes_one_name_in_it", Shells::All, removes_one_name_in_it),
     row(145, "removes_the_daemons_directory", Shells::All, removes_the_daemons_directory),
     row(153, "removes_its_working_directory", Shells::All, removes_its_working_directory),
+    row(158, "removes_its_session_directory_and_exits", Shells::All, removes_its_session_directory_and_exits),
 ];
 
 fn runtime_dir(c: &mut Case) -> String {
@@ -27,7 +28,6 @@ fn removes_its_session_directory(c: &mut Case) -> Outcome {
     for _ in 0..3 {
         c.keep()?;
         let run = c.ends(&format!("{left} & echo gone; rm -rf {dir}"))?;
-        // fish tells on its own stderr, which nothing can redirect, what it could not open
         req(run.out().starts_with("gone\n"), || format!("stdout {:?}", run.out()))?;
         req(run.shell_state != "kept", || format!("{}", run.json))?;
         c.want("echo $keep", kept_unless_reset(&run), 0)?;
@@ -107,4 +107,16 @@ fn removes_its_working_directory(c: &mut Case) -> Outcome {
         c.ends("cd /")?;
     }
     c.alive()
+}
+
+fn removes_its_session_directory_and_exits(c: &mut Case) -> Outcome {
+    let dir = session_dir(c);
+    c.keep()?;
+    for end in ["exit 4", "sh -c 'exit 4'"] {
+        let run = c.ends(&format!("rm -rf {dir}; {end}"))?;
+        is(&run, "", 4).map_err(|why| format!("{end}: {why}"))?;
+        c.want("echo $keep", kept_unless_reset(&run), 0)?;
+        c.keep()?;
+    }
+    Ok(())
 }
