@@ -59,7 +59,7 @@ fn words(kind: Kind) -> Words {
         Kind::Zsh => (
             "\\builtin",
             "\\builtin read -r -u 0 -k 9 __trl",
-            "\\unfunction builtin command 2>/dev/null || \\:",
+            "\\unfunction builtin command 2>/dev/null || \\builtin :",
             Some("$sysparams[pid]"),
         ),
         // the second one for a readonly IFS; in dash and ash the first ends all that is around it
@@ -188,6 +188,7 @@ fn aliases_on(kind: Kind) -> &'static str {
 
 /// Carrying `$?` over, then the run itself by kind of stdin. Under `set -e` the last code cannot be non-zero.
 fn runs(kind: Kind, paths: &Paths) -> String {
+    let builtin = builtin(kind);
     let carry = match kind {
         // eval "$(<file)" holding `return N` would leave the loop's own file
         Kind::Ksh93 => format!("\\command . {}", paths.carry()),
@@ -199,7 +200,7 @@ fn runs(kind: Kind, paths: &Paths) -> String {
         _ => source(kind, &paths.wrapper()),
     };
     format!(
-        "case $__trl$- in [ocjx]*e*) \\:;; [ocjx]*) {carry};; *) \\:;; esac\n\
+        "case $__trl$- in [ocjx]*e*) {builtin} :;; [ocjx]*) {carry};; *) {builtin} :;; esac\n\
          case $__trl in\n[no]) {};;\n[bc]) {};;\n[ij]) {};;\n[wx]) {wrapper};;\nesac\n",
         run("/dev/null"),
         run(&paths.stdin_file()),
@@ -231,16 +232,16 @@ fn clone_into(kind: Kind, paths: &Paths, to: usize) -> String {
         // process the daemon kills. Its death must not count under `set -e`, and `|| :` would switch errexit off
         // inside the clone for ever.
         Kind::Dash | Kind::Ash => format!(
-            "{to}*) case $- in *e*) \\set +e; ( \\set -e; ( {hello}; {enter} ); \\: ) {CLOSE}; \\set -e;; *) ( ( {hello}; {enter} ); \\: ) {CLOSE};; esac;;\n"
+            "{to}*) case $- in *e*) \\set +e; ( \\set -e; ( {hello}; {enter} ); {builtin} : ) {CLOSE}; \\set -e;; *) ( ( {hello}; {enter} ); {builtin} : ) {CLOSE};; esac;;\n"
         ),
-        // Descriptors from 10 on, of {fd}> and coproc, go too.
+        // Descriptors from 10 on, of {fd}> and coproc, go too. Only `exec` can do that, and not behind `builtin`.
         Kind::Bash | Kind::BashAsSh => format!(
-            "{to}*) ( ( {hello}; for __trf in /dev/fd/*; do __trf=${{__trf##*/}}; case $__trf in 0|1|2) ;; *) \\exec {{__trf}}>&-;; esac; done 2>/dev/null; \\builtin unset __trf; {enter} ) & );;\n"
+            "{to}*) ( ( {hello}; {{ \\builtin declare -F exec >&2 || for __trf in /dev/fd/*; do __trf=${{__trf##*/}}; case $__trf in 0|1|2) ;; *) \\exec {{__trf}}>&-;; esac; done; }} 2>/dev/null; \\builtin unset __trf; {enter} ) & );;\n"
         ),
         // `&` would renice it; a process substitution is one fork, no job, no `$!`. Its stdout is a pipe that nobody reads,
         // and zsh has closed what it traces to: saved by a redirection, the pipe would become that, and kill it.
         Kind::Zsh => format!(
-            "{to}*) \\: <( \\builtin exec >{}; \\builtin trap '' {SIGNALS}; {say}; \\builtin exec >/dev/null {CLOSE}; {enter} );;\n",
+            "{to}*) \\builtin : <( \\builtin exec >{}; \\builtin trap '' {SIGNALS}; {say}; \\builtin exec >/dev/null {CLOSE}; {enter} );;\n",
             paths.reports()
         ),
         Kind::Ksh93 | Kind::Fish => String::new(),

@@ -151,7 +151,12 @@ fn stage(kind: Kind, paths: &Paths, around: &Surroundings, places: Places<'_>) -
         Kind::Bash | Kind::Zsh => "\\builtin return",
         _ => "\\return",
     };
-    format!("{text}{} || {back} 1\n{run}\n__trl=$?\n{} || \\:\n{back} \"$__trl\"\n", cd(dir), cd(places.back))
+    format!(
+        "{text}{} || {back} 1\n{run}\n__trl=$?\n{} || {} :\n{back} \"$__trl\"\n",
+        cd(dir),
+        cd(places.back),
+        builtin(kind),
+    )
 }
 
 /// bash: the second word of the list restores everything and returns the command's code. A `break 2` of the command's

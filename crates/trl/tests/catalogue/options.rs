@@ -1,4 +1,4 @@
-//! Shell options, failing builtins, and user functions and aliases over everything: rows 60 to 72 and 155 to 157.
+//! Shell options, failing builtins, and user functions and aliases over everything: rows 60 to 72, 155 to 157 and 161.
 
 use trl_testkit::Shell;
 
@@ -21,6 +21,12 @@ pub(crate) const ROWS: &[Row] = &[
     row(155, "readonly_ifs", Shells::Posix, readonly_ifs),
     row(156, "aliases_keep_the_rollback_point", Shells::Posix, aliases_keep_the_rollback_point),
     row(157, "set_x_keeps_the_rollback_point", Shells::Posix, set_x_keeps_the_rollback_point),
+    row(
+        161,
+        "functions_keep_the_rollback_point",
+        Shells::Only(&[Shell::Bash, Shell::Zsh]),
+        functions_keep_the_rollback_point,
+    ),
 ];
 
 fn set_e(c: &mut Case) -> Outcome {
@@ -219,4 +225,23 @@ fn set_x_keeps_the_rollback_point(c: &mut Case) -> Outcome {
         c.want("echo $count", &format!("{i}\n"), 0)?;
     }
     Ok(())
+}
+
+/// Shells that let functions go before special builtins.
+fn functions_keep_the_rollback_point(c: &mut Case) -> Outcome {
+    for name in [":", "exec", "eval", "return", "trap", "set", "source", "export", "cd", "printf", "read"] {
+        let mut other = c.daemon.session(c.shell);
+        let said = |why: String| format!("{name}: {why}");
+        is(&other.run(&format!("keep=kept; {name}() {{ exit 9; }}")), "", 0).map_err(said)?;
+        for _ in 0..2 {
+            let run = other.run("exit 3");
+            is(&run, "", 3).map_err(said)?;
+            req(run.shell_state == "rolled_back", || format!("{name}: {}", run.json))?;
+            is(&other.run("echo $keep"), "kept\n", 0).map_err(said)?;
+            let extra = trl_testkit::json!({"env": {"A": "a"}, "working_dir": "/usr"});
+            is(&other.run_with("echo $keep $A", extra), "kept a\n", 0).map_err(said)?;
+        }
+        other.destroy();
+    }
+    c.alive()
 }
