@@ -75,6 +75,10 @@ impl Stop {
         self.acted
     }
 
+    pub fn look_again_soon(&mut self) {
+        self.look_at = Instant::now() + FIRST_PAUSE;
+    }
+
     /// A second, harder wish: another signal, an earlier end. Never a later one.
     pub fn harden(&mut self, first: Signal, grace: Duration) {
         let now = Instant::now();

@@ -389,6 +389,17 @@ impl Task {
         let look = stop.look(|| targets(run, body));
         let gave_up = look == Look::Over && !targets(run, body).is_empty();
         let overdue = stop.is_overdue();
+        if look == Look::Over
+            && run.reported.is_some()
+            && run.died.is_none()
+            && !overdue
+            && !body.is_main_at_rest()
+        {
+            // It reported with our signal on its heels; whether it lives on shows in a moment.
+            stop.look_again_soon();
+            run.stop = Some(stop);
+            return;
+        }
         run.stop = Some(stop);
         if look == Look::Waiting {
             return;

@@ -238,11 +238,10 @@ fn clone_into(kind: Kind, paths: &Paths, to: usize) -> String {
         Kind::Bash | Kind::BashAsSh => format!(
             "{to}*) ( ( {hello}; {{ \\builtin declare -F exec >&2 || for __trf in /dev/fd/*; do __trf=${{__trf##*/}}; case $__trf in 0|1|2) ;; *) \\exec {{__trf}}>&-;; esac; done; }} 2>/dev/null; \\builtin unset __trf; {enter} ) & );;\n"
         ),
-        // `&` would renice it; a process substitution is one fork, no job, no `$!`. Its stdout is a pipe that nobody reads,
-        // and zsh has closed what it traces to: saved by a redirection, the pipe would become that, and kill it.
+        // `&` would renice it; a process substitution is one fork, no job, no `$!`. Its pipe is read until it has let go of
+        // it: a DEBUG trap prints before its first command, and a pipe without a reader would be its end.
         Kind::Zsh => format!(
-            "{to}*) \\builtin : <( \\builtin exec >{}; \\builtin trap '' {SIGNALS}; {say}; \\builtin exec >/dev/null {CLOSE}; {enter} );;\n",
-            paths.reports()
+            "{to}*) () {{ until ! \\builtin read -r -u 0 -k 1 __trf; do \\builtin :; done <$1 }} <( \\builtin exec >/dev/null {CLOSE}; {hello}; {enter} ); \\builtin unset __trf;;\n"
         ),
         Kind::Ksh93 | Kind::Fish => String::new(),
     }
