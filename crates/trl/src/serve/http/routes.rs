@@ -162,7 +162,7 @@ impl Visit {
     fn web_socket(&self, request: &mut Request<Incoming>, page: &Page) -> Result<Answer, Refusal> {
         let answer = ws::accept(request.headers())?;
         let principal = self.who_by_ticket(request.uri(), request.headers(), page)?;
-        let client = Client::new(&self.door.server, principal, Hears::Pushes);
+        let client = Client::new(&self.door.server, principal, Hears::Pushes, self.address());
         let upgrade = ws::Upgrade::of(request, client, self.door.keep_alive());
         *self.upgrade.lock().unwrap_or_else(PoisonError::into_inner) = Some(upgrade);
         self.door.counters.websockets.fetch_add(1, Ordering::Relaxed);
@@ -191,7 +191,7 @@ impl Visit {
 
     /// In a task of its own: what was begun is not left half done when the client goes.
     async fn reply(&self, principal: Principal, asked: Asked) -> Result<Option<Vec<u8>>, Refusal> {
-        let client = Client::new(&self.door.server, principal, Hears::Replies);
+        let client = Client::new(&self.door.server, principal, Hears::Replies, None);
         let leaving = Leaving(Some(Arc::clone(&client)));
         let answering = tokio::spawn(async move {
             match asked {
