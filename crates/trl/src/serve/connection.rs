@@ -10,10 +10,8 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use trl_core::manager::Origin;
 use trl_proto::envelope::{self, Fault, Incoming, Malformed, Request};
 use trl_proto::system::{AuthParams, Authenticated};
 use trl_proto::{Dialect, Error, ErrorCode, Method, Role};
@@ -112,22 +110,6 @@ impl Client {
 
     async fn token_ended(&self) {
         self.server.authority.ended(&self.principal()).await;
-    }
-}
-
-impl Principal {
-    /// A peer on a Unix socket: the same user (or root), pinned when it runs inside a session.
-    pub(crate) fn of_peer(server: &Server, stream: &UnixStream) -> Result<Self, &'static str> {
-        let peer = stream.peer_cred().map_err(|_| "the kernel does not say who it is")?;
-        let pid = peer.pid().ok_or("the kernel does not say which process it is")?;
-        if peer.uid() != crate::paths::user_id() && peer.uid() != 0 {
-            return Err("it belongs to another user");
-        }
-        match server.manager.origin_of(pid) {
-            Origin::Outside => Ok(Self::Role(Role::Agent)),
-            Origin::Inside(session) => Ok(Self::Inside(session)),
-            Origin::Unknown => Err("its process is gone, so nobody can say whose it was"),
-        }
     }
 }
 
