@@ -165,7 +165,7 @@ impl FileId {
 }
 
 /// Only a socket may be replaced by ours.
-fn check_place(socket: &Path) -> Result<(), ServeError> {
+pub(super) fn check_place(socket: &Path) -> Result<(), ServeError> {
     match fs::symlink_metadata(socket) {
         Ok(meta) if !meta.file_type().is_socket() => Err(ServeError::InTheWay(socket.into())),
         _ => Ok(()),
