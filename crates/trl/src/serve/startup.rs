@@ -165,7 +165,7 @@ impl FileId {
 }
 
 /// Only a socket may be replaced by ours.
-fn check_place(socket: &Path) -> Result<(), ServeError> {
+pub(super) fn check_place(socket: &Path) -> Result<(), ServeError> {
     match fs::symlink_metadata(socket) {
         Ok(meta) if !meta.file_type().is_socket() => Err(ServeError::InTheWay(socket.into())),
         _ => Ok(()),
@@ -173,7 +173,7 @@ fn check_place(socket: &Path) -> Result<(), ServeError> {
 }
 
 /// Whatever else stands at the path is not ours.
-fn remove_socket(path: &Path) {
+pub(super) fn remove_socket(path: &Path) {
     if fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket()) {
         let _ = fs::remove_file(path);
     }
@@ -189,7 +189,7 @@ fn read_pid(lock: &mut File) -> Option<u32> {
     text.trim().parse().ok()
 }
 
-fn make_private(dir: &Path) -> Result<(), ServeError> {
+pub(super) fn make_private(dir: &Path) -> Result<(), ServeError> {
     if fs::symlink_metadata(dir).is_err() {
         fs::DirBuilder::new()
             .recursive(true)
