@@ -12,10 +12,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::buffer::Buffer;
-use crate::cell::{COLOR, Cell, EXTENDED, PROTECTED, Style};
+use crate::buffer::{Buffer, Saved};
+use crate::cell::{COLOR, Cell, EXTENDED, PROTECTED, Style, UNDERLINE, UNDERLINE_SHIFT};
 use crate::history::Line;
-use crate::intern::Interned;
+use crate::intern::{Ext, Interned};
 use crate::modes::{Kitty, Modes, Mouse, MouseEncoding};
 use crate::parser::Parser;
 use crate::row::Row;
@@ -30,7 +30,7 @@ pub(crate) fn write(terminal: &Terminal, parser: &Parser, history: usize) -> Vec
     let mut writer = Writer::new(terminal);
     writer.text("\x1b[?2026h");
     writer.names();
-    if !terminal.alternate && terminal.alt.saved != Default::default() {
+    if !terminal.alternate && terminal.alt.saved != Saved::default() {
         writer.text("\x1b[?47h");
         writer.saved_cursor(&terminal.alt);
         writer.text("\x1b[?47l\x1b[H");
@@ -90,15 +90,52 @@ impl<'a> Writer<'a> {
 
     fn force_style(&mut self, style: Style) {
         let ext = self.terminal.interned.ext_value(style.ext);
+        let underlined = ext.underline >> UNDERLINE_SHIFT != 0;
+        let usual = (style.bg & EXTENDED != 0) == (underlined || ext.link != 0)
+            && (style.fg & UNDERLINE != 0) == underlined;
+        if !usual {
+            self.restored_style(style, ext);
+            return;
+        }
         if ext.link != self.link {
             self.open_link(ext.link);
         }
         let parameters = sgr::parameters(style.fg, style.bg, ext.underline);
         self.text(&format!("\x1b[{}m", if parameters == "0" { "" } else { &parameters }));
-        if style.bg & PROTECTED != 0 {
+        self.protection(style.bg);
+        self.style = style;
+    }
+
+    fn protection(&mut self, bg: u32) {
+        if bg & PROTECTED != 0 {
             self.text("\x1b[1\"q");
         }
+    }
+
+    /// A style whose parts contradict each other, as restoring a cursor makes them: it brings colours and flags back, but
+    /// neither the way of underlining nor the link. So it is made in the same way.
+    fn restored_style(&mut self, style: Style, ext: Ext) {
+        self.flags(style.fg, style.bg);
+        self.text("\x1b7\x1b[m");
+        if ext.underline >> UNDERLINE_SHIFT != 0 {
+            self.text(&format!("\x1b[4:{}m", ext.underline >> UNDERLINE_SHIFT));
+        }
+        self.text(&sgr::underline_color(ext.underline));
+        self.open_link(ext.link);
+        self.text("\x1b8");
         self.style = style;
+    }
+
+    /// Colours and flags alone, by whatever underline or link sets them.
+    fn flags(&mut self, fg: u32, bg: u32) {
+        self.text(&format!("\x1b[{}m", sgr::parameters(fg, bg, 1 << UNDERLINE_SHIFT)));
+        self.protection(bg);
+        if bg & EXTENDED != 0 && fg & UNDERLINE == 0 {
+            self.text("\x1b]8;;about:blank\x1b\\");
+            self.link = u32::MAX;
+        } else if bg & EXTENDED == 0 && self.link != 0 {
+            self.open_link(0);
+        }
     }
 
     fn open_link(&mut self, link: u32) {
@@ -123,13 +160,21 @@ impl<'a> Writer<'a> {
 
     fn normal_screen(&mut self, most: usize) {
         let buffer = &self.terminal.normal;
+        let skipped = buffer.history_len().saturating_sub(most);
+        let saved_at = self.saved_in_history(buffer, skipped);
         let mut above = None;
-        if let Some(history) = &buffer.history {
-            for at in history.len().saturating_sub(most)..history.len() {
-                if let Some(row) = history.get(at).map(|line| self.unpack(line)) {
-                    self.next_row(&row, above.as_ref());
-                    above = Some(row);
-                }
+        for at in skipped..buffer.history_len() {
+            let line = buffer.history.as_ref().and_then(|history| history.get(at));
+            if let Some(row) = line.map(|line| self.unpack(line)) {
+                self.next_row(&row, above.as_ref());
+                above = Some(row);
+            }
+            if saved_at == Some(at) {
+                // Restoring it goes to the top of the screen, until the history is cleared and the row counts again.
+                self.set_style(Style::default());
+                self.csi(buffer.saved.x.min(self.cols() - 1) + 1, 'G');
+                self.save(buffer);
+                self.x = buffer.saved.x.min(self.cols() - 1);
             }
         }
         self.unpacked = None;
@@ -139,6 +184,13 @@ impl<'a> Writer<'a> {
         }
         self.set_style(Style::default());
         self.geometry(buffer, &self.terminal.kitty[0]);
+    }
+
+    /// The line of the history in which the saved cursor is, if it was saved at all.
+    fn saved_in_history(&self, buffer: &Buffer, skipped: usize) -> Option<usize> {
+        let line = buffer.saved.y + buffer.history_len() as i64;
+        let never = Saved { y: -(buffer.history_len() as i64), ..Saved::default() };
+        (buffer.saved.y < 0 && buffer.saved != never).then_some(line.max(skipped as i64) as usize)
     }
 
     /// A row of the history, to be written next.
@@ -201,22 +253,39 @@ impl<'a> Writer<'a> {
     fn wrap(&mut self, above: &Row, row: &Row, dirty: &mut BTreeSet<usize>) {
         let cols = self.cols();
         let continues = row.get(0).has_content() && row.get(0).width() == 1;
-        if self.x == cols && continues && row.get(0).style().bg & COLOR == 0 && !has_odd(row, cols) {
+        if self.x == cols && continues && row.get(0).style().bg & (COLOR | EXTENDED) == 0 && odd_columns(row, cols).is_empty() {
             // The first character does it itself.
             self.x = 0;
             return;
         }
         let last = above.get(cols - 1);
-        let repair = self.x < cols;
-        if repair {
-            self.csi(cols, 'G');
+        let empty = !last.has_content() && !last.is_tail();
+        if self.x < cols {
+            let at = if last.is_tail() { cols - 2 } else { cols - 1 };
+            self.csi(at + 1, 'G');
+            self.x = at;
+            if !empty {
+                self.draw_text(above.get(at), at);
+            }
+        }
+        dirty.insert(0);
+        if empty && !last.style().is_background_only() {
+            // A wide character that has no room leaves such a cell behind.
+            self.set_style(last.style());
+            self.text(WIDE_SPACE);
+            self.set_style(Style::default());
+            self.text("\x1b[K\r");
+            self.x = 0;
+            dirty.insert(1);
+            return;
+        }
+        if empty {
             self.text(" ");
         }
         self.plain_background();
         self.text(" \r");
         self.x = 0;
-        dirty.insert(0);
-        if repair && self.terminal.size.rows > 1 && last.style().is_background_only() {
+        if empty && self.terminal.size.rows > 1 {
             self.text("\x1b[A");
             self.csi(cols, 'G');
             self.set_style(last.style());
@@ -227,8 +296,9 @@ impl<'a> Writer<'a> {
     /// Draws a row whose cells are blank but for the `dirty` ones.
     fn draw(&mut self, row: &Row, mut dirty: BTreeSet<usize>) {
         let cols = self.cols();
-        if has_odd(row, cols) {
-            self.draw_odd(row, &mut dirty);
+        let odd = odd_columns(row, cols);
+        if !odd.is_empty() {
+            self.draw_odd(row, &odd, &mut dirty);
         }
         let end = row.written().len();
         let mut at = 0;
@@ -270,7 +340,7 @@ impl<'a> Writer<'a> {
     }
 
     fn draw_empty(&mut self, cell: Cell, range: std::ops::Range<usize>, dirty: &BTreeSet<usize>) {
-        if range.is_empty() || !cell.style().is_background_only() {
+        if range.is_empty() || cell.is_tail() || !cell.style().is_background_only() {
             return;
         }
         if cell.style() != Style::default() {
@@ -286,24 +356,33 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Empty cells with more than a background: what is left of a wide character that was half overwritten. They are made
-    /// the same way, from the last to the first, and their neighbours drawn afterwards.
-    fn draw_odd(&mut self, row: &Row, dirty: &mut BTreeSet<usize>) {
-        let odd: Vec<usize> = (0..self.cols()).filter(|&at| is_odd(row.get(at))).collect();
-        if self.x != 0 {
-            self.text("\r");
-        }
-        for at in odd.into_iter().rev() {
-            let (wide, narrow) = if at == 0 { (0, 1) } else { (at - 1, at - 1) };
+    /// What is left of wide characters that were cut in half: empty cells with more than a background, and second halves
+    /// without a first. They are made in the same ways, from left to right, and their neighbours drawn afterwards.
+    fn draw_odd(&mut self, row: &Row, odd: &[usize], dirty: &mut BTreeSet<usize>) {
+        let cols = self.cols();
+        for &at in odd {
+            let style = row.get(at).style();
+            if row.get(at).is_tail() {
+                self.set_style(style);
+                self.csi(at, 'G');
+                self.text(WIDE_SPACE);
+                self.set_style(Style::default());
+                self.csi(at + 1, 'G');
+                self.text("\x1b[@");
+                self.csi(at, 'G');
+                self.text("\x1b[P");
+                continue;
+            }
+            let (wide, narrow) = if at + 1 < cols { (at, at + 1) } else { (at - 1, at - 1) };
             self.plain_background();
             self.csi(wide + 1, 'G');
             self.text(WIDE_SPACE);
             self.csi(narrow + 1, 'G');
-            self.set_style(row.get(at).style());
+            self.set_style(style);
             self.text(" ");
-            dirty.remove(&at);
             dirty.insert(narrow);
         }
+        odd.iter().for_each(|at| drop(dirty.remove(at)));
         self.text("\r");
         self.x = 0;
     }
@@ -340,7 +419,7 @@ impl<'a> Writer<'a> {
                 self.text("\x1bH");
             }
         }
-        if buffer.saved != Default::default() {
+        if buffer.saved != Saved::default() && buffer.saved.y >= 0 {
             self.saved_cursor(buffer);
         }
         if (buffer.top, buffer.bottom) != (0, rows - 1) {
@@ -359,11 +438,14 @@ impl<'a> Writer<'a> {
         let saved = buffer.saved;
         let last = self.terminal.size.rows as i64 - 1;
         self.place(saved.x.min(self.cols() - 1), saved.y.clamp(0, last) as usize);
+        self.save(buffer);
+    }
+
+    /// Saves the cursor where it is, with pen and set.
+    fn save(&mut self, buffer: &Buffer) {
+        let saved = buffer.saved;
         if (saved.fg, saved.bg) != (0, 0) {
-            self.text(&format!("\x1b[{}m", sgr::parameters(saved.fg, saved.bg, 1 << 26)));
-            if saved.bg & PROTECTED != 0 {
-                self.text("\x1b[1\"q");
-            }
+            self.flags(saved.fg, saved.bg);
         }
         if let Some(set) = saved.charset {
             self.text(&format!("\x1b({}", set.name as char));
@@ -373,7 +455,11 @@ impl<'a> Writer<'a> {
             self.text("\x1b(B");
         }
         if (saved.fg, saved.bg) != (0, 0) {
+            if self.link != 0 {
+                self.open_link(0);
+            }
             self.text("\x1b[m");
+            self.style = Style::default();
         }
     }
 
@@ -426,7 +512,7 @@ impl<'a> Writer<'a> {
             self.charsets(buffer);
         }
         if !brought_back {
-            self.force_style(terminal.style());
+            self.pen_style();
             if terminal.pen.bg & EXTENDED == 0 {
                 self.text(&sgr::underline_color(terminal.pen.underline));
             }
@@ -443,6 +529,16 @@ impl<'a> Writer<'a> {
         if let Some(cell) = joined {
             self.put_cell(cell);
         }
+    }
+
+    /// The pen, as far as it can be had without touching the saved cursor.
+    fn pen_style(&mut self) {
+        let (pen, style) = (self.terminal.pen, self.terminal.style());
+        if pen.link != self.link {
+            self.open_link(pen.link);
+        }
+        self.text(&format!("\x1b[{}m", sgr::parameters(style.fg, style.bg, pen.underline)));
+        self.protection(style.bg);
     }
 
     /// A pen that says underlined without a style for it, or the reverse, comes only from restoring a cursor.
@@ -524,8 +620,11 @@ fn is_odd(cell: Cell) -> bool {
     !cell.has_content() && cell.width() > 0 && !cell.style().is_background_only()
 }
 
-fn has_odd(row: &Row, cols: usize) -> bool {
-    row.written().iter().any(|cell| is_odd(*cell)) || (row.written().len() < cols && is_odd(row.pad()))
+/// Columns that cannot be drawn simply by writing or erasing.
+fn odd_columns(row: &Row, cols: usize) -> Vec<usize> {
+    let end = if is_odd(row.pad()) { cols } else { row.written().len() };
+    let cut = |at: usize| at > 0 && row.get(at).is_tail() && row.get(at - 1).width() != 2;
+    (0..end).filter(|&at| is_odd(row.get(at)) || cut(at)).collect()
 }
 
 fn percent_encoded(byte: u8) -> String {
