@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 
 use crate::buffer::{Buffer, Saved};
 use crate::cell::{COLOR, Cell, EXTENDED, PROTECTED, Style, UNDERLINE, UNDERLINE_SHIFT};
+use crate::charset::Charsets;
 use crate::history::Line;
 use crate::intern::{Ext, Interned};
 use crate::modes::{Kitty, Modes, Mouse, MouseEncoding};
@@ -33,7 +34,8 @@ pub(crate) fn write(terminal: &Terminal, parser: &Parser, history: usize) -> Vec
     if !terminal.alternate && terminal.alt.saved != Saved::default() {
         writer.text("\x1b[?47h");
         writer.saved_cursor(&terminal.alt);
-        writer.text("\x1b[?47l\x1b[H");
+        writer.text("\x1b[?47l");
+        writer.place(0, 0);
     }
     writer.normal_screen(history);
     if terminal.alternate {
@@ -123,6 +125,10 @@ impl<'a> Writer<'a> {
         self.text(&sgr::underline_color(ext.underline));
         self.open_link(ext.link);
         self.text("\x1b8");
+        if style.bg & EXTENDED == 0 {
+            // Ending a link, even none, looks at the parts again and takes the flag away.
+            self.open_link(0);
+        }
         self.style = style;
     }
 
@@ -133,6 +139,9 @@ impl<'a> Writer<'a> {
         if bg & EXTENDED != 0 && fg & UNDERLINE == 0 {
             self.text("\x1b]8;;about:blank\x1b\\");
             self.link = u32::MAX;
+        } else if bg & EXTENDED == 0 && fg & UNDERLINE != 0 {
+            self.text("\x1b7\x1b[m\x1b8");
+            self.open_link(0);
         } else if bg & EXTENDED == 0 && self.link != 0 {
             self.open_link(0);
         }
@@ -253,7 +262,11 @@ impl<'a> Writer<'a> {
     fn wrap(&mut self, above: &Row, row: &Row, dirty: &mut BTreeSet<usize>) {
         let cols = self.cols();
         let continues = row.get(0).has_content() && row.get(0).width() == 1;
-        if self.x == cols && continues && row.get(0).style().bg & (COLOR | EXTENDED) == 0 && odd_columns(row, cols).is_empty() {
+        if self.x == cols
+            && continues
+            && row.get(0).style().bg & (COLOR | EXTENDED) == 0
+            && odd_columns(row, cols).is_empty()
+        {
             // The first character does it itself.
             self.x = 0;
             return;
@@ -382,7 +395,7 @@ impl<'a> Writer<'a> {
             self.text(" ");
             dirty.insert(narrow);
         }
-        odd.iter().for_each(|at| drop(dirty.remove(at)));
+        dirty.retain(|at| !odd.contains(at));
         self.text("\r");
         self.x = 0;
     }
@@ -501,15 +514,14 @@ impl<'a> Writer<'a> {
         let cols = self.cols();
         let joined = self.joined_cell();
         let pending = buffer.x >= cols;
-        self.charsets(buffer);
-        let brought_back = !(pending && joined.is_none()) && self.restored_pen(buffer);
+        let brought_back = self.pen_and_charsets(buffer, pending && joined.is_none());
         match joined {
             Some(cell) => self.place_in_region(buffer.x - usize::from(cell.width()), buffer.y),
             None if pending => self.draw_last(buffer),
             None => self.place_in_region(buffer.x, buffer.y),
         }
         if joined.is_none() && pending {
-            self.charsets(buffer);
+            self.charsets();
         }
         if !brought_back {
             self.pen_style();
@@ -534,29 +546,44 @@ impl<'a> Writer<'a> {
     /// The pen, as far as it can be had without touching the saved cursor.
     fn pen_style(&mut self) {
         let (pen, style) = (self.terminal.pen, self.terminal.style());
-        if pen.link != self.link {
-            self.open_link(pen.link);
+        let link = if pen.bg & EXTENDED == 0 { 0 } else { pen.link };
+        if link != self.link {
+            self.open_link(link);
         }
         self.text(&format!("\x1b[{}m", sgr::parameters(style.fg, style.bg, pen.underline)));
         self.protection(style.bg);
     }
 
-    /// A pen that says underlined without a style for it, or the reverse, comes only from restoring a cursor.
+    fn can_restore_pen(&self, buffer: &Buffer) -> bool {
+        let (pen, saved) = (self.terminal.pen, buffer.saved);
+        let underlined = pen.underline_style() != 0;
+        let usual = (pen.bg & EXTENDED != 0) == (underlined || pen.link != 0)
+            && (pen.fg & UNDERLINE != 0) == underlined;
+        let flag_taken = pen.bg & EXTENDED == 0 && !underlined && pen.link == 0;
+        !usual && (pen.fg ^ saved.fg) & UNDERLINE == 0 && ((pen.bg ^ saved.bg) & EXTENDED == 0 || flag_taken)
+    }
+
+    /// A pen whose parts contradict each other comes from restoring a cursor, so that is how it is brought back; then what
+    /// was changed since.
     fn restored_pen(&mut self, buffer: &Buffer) -> bool {
-        let pen = self.terminal.pen;
-        let consistent = (pen.bg & EXTENDED != 0) == (pen.underline_style() != 0 || pen.link != 0);
-        if consistent || (pen.fg, pen.bg) != (buffer.saved.fg, buffer.saved.bg) {
+        let (pen, saved) = (self.terminal.pen, buffer.saved);
+        if !self.can_restore_pen(buffer) {
             return false;
         }
-        self.force_style(Style::default());
+        self.text("\x1b[m");
         if pen.underline_style() != 0 {
             self.text(&format!("\x1b[4:{}m", pen.underline_style()));
         }
         self.text(&sgr::underline_color(pen.underline));
-        if pen.link != 0 {
-            self.open_link(pen.link);
-        }
+        self.open_link(pen.link);
         self.text("\x1b8");
+        self.text(&sgr::change((saved.fg, saved.bg), (pen.fg, pen.bg)));
+        if (pen.bg ^ saved.bg) & PROTECTED != 0 {
+            self.text(if pen.bg & PROTECTED == 0 { "\x1b[0\"q" } else { "\x1b[1\"q" });
+        }
+        if pen.bg & EXTENDED == 0 && saved.bg & EXTENDED != 0 {
+            self.open_link(0);
+        }
         true
     }
 
@@ -597,21 +624,48 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn charsets(&mut self, buffer: &Buffer) {
+    /// What restoring the cursor has to bring back, and the character sets. Says whether the pen is done.
+    fn pen_and_charsets(&mut self, buffer: &Buffer, last_comes: bool) -> bool {
         let charsets = self.terminal.charsets;
-        if charsets == Default::default() {
-            return;
+        let usual = charsets.sets[usize::from(charsets.level & 3)];
+        if last_comes {
+            return false;
         }
+        if charsets.current != usual && charsets.current == buffer.saved.charset {
+            // Only restoring a cursor brings a set back without its place.
+            self.charsets();
+            let done = self.restored_pen(buffer);
+            if !done {
+                self.text("\x1b8");
+            }
+            return done;
+        }
+        let done = self.restored_pen(buffer) || self.restored_from_alternate();
+        if done || charsets != Charsets::default() {
+            self.charsets();
+        }
+        done
+    }
+
+    /// The pen may come from the other screen's saved cursor, which can be had as long as that screen is not shown.
+    fn restored_from_alternate(&mut self) -> bool {
+        let terminal = self.terminal;
+        if terminal.alternate || !self.can_restore_pen(&terminal.alt) {
+            return false;
+        }
+        self.text("\x1b[?47h");
+        let done = self.restored_pen(&terminal.alt);
+        self.text("\x1b[?47l");
+        done
+    }
+
+    fn charsets(&mut self) {
+        let charsets = self.terminal.charsets;
         for (set, place) in charsets.sets.iter().zip(["(", ")", "*", "+"]) {
             let name = set.map_or(b'B', |set| set.name);
             self.text(&format!("\x1b{place}{}", name as char));
         }
         self.text(["\x0f", "\x0e", "\x1bn", "\x1bo"][usize::from(charsets.level & 3)]);
-        let usual = charsets.sets[usize::from(charsets.level & 3)];
-        if charsets.current != usual && charsets.current == buffer.saved.charset && buffer.x < self.cols() {
-            // Only restoring a cursor brings a set back without its place.
-            self.text("\x1b8");
-        }
     }
 }
 

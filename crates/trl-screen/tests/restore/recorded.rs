@@ -21,7 +21,9 @@ pub(crate) fn streams() -> Vec<Stream> {
     let text = dir.path().join("text.py");
     std::fs::write(&text, sample_text()).unwrap();
     let scenarios = scenarios(&text, dir.path());
-    let there = |name: &str| std::env::var("PATH").unwrap_or_default().split(':').any(|d| Path::new(d).join(name).is_file());
+    let there = |name: &str| {
+        std::env::var("PATH").unwrap_or_default().split(':').any(|d| Path::new(d).join(name).is_file())
+    };
     let mut streams = Vec::new();
     for (name, scenario) in scenarios {
         if there(name) && there("python3") {
@@ -56,7 +58,9 @@ fn record(name: &str, scenario: &Value, dir: &Path) -> Stream {
 fn sample_text() -> String {
     let mut text = String::new();
     for n in 0..400 {
-        text += &format!("def function_{n}(argument, other={n}):  # comment {n}\n    return \"string {n}\" + str(argument * {n})\n");
+        text += &format!(
+            "def function_{n}(argument, other={n}):  # comment {n}\n    return \"string {n}\" + str(argument * {n})\n"
+        );
         if n % 9 == 0 {
             text += &format!("# {}\n", "a long line that wraps around ".repeat(8));
         }
@@ -88,7 +92,13 @@ fn scenarios(text: &Path, dir: &Path) -> Vec<(&'static str, Value)> {
     let scenario = |argv: &[&str], keys: &[&str]| json!({ "argv": argv, "steps": steps(keys) });
     vec![
         ("bash", scenario(&["bash", "--norc", "-i"], BASH)),
-        ("vim", scenario(&["vim", "-u", "NONE", "-N", "-c", "syntax on|set hlsearch number ruler mouse=a", text], VIM)),
+        (
+            "vim",
+            scenario(
+                &["vim", "-u", "NONE", "-N", "-c", "syntax on|set hlsearch number ruler mouse=a", text],
+                VIM,
+            ),
+        ),
         ("less", scenario(&["less", "-N", text], LESS)),
         ("top", scenario(&["top", "-d", "0.2"], TOP)),
         ("htop", scenario(&["htop", "-d", "2"], HTOP)),
@@ -118,28 +128,118 @@ const BASH: &[&str] = &[
 ];
 
 const VIM: &[&str] = &[
-    "\x06\x06\x06\x02", "/return\r", "nnn", ":split\r", "\x17j", "Goinserted text here\x1b", "dd", "u", "V5jd", "p",
-    "resize 100x35", ":vsplit\r", "\x04\x04\x15", "i\t漢字\x1bhhxp", ":set nonumber\r", "gg=G", "resize 120x40", ":%s/def/DEF/g\r",
-    "\x1a", ":terminal ls\r", ":q!\r", ":set list\r", "50%", "ihello\x08\x08\x08\x1b", ":help\r", ":q\r", ":qa!\r",
+    "\x06\x06\x06\x02",
+    "/return\r",
+    "nnn",
+    ":split\r",
+    "\x17j",
+    "Goinserted text here\x1b",
+    "dd",
+    "u",
+    "V5jd",
+    "p",
+    "resize 100x35",
+    ":vsplit\r",
+    "\x04\x04\x15",
+    "i\t漢字\x1bhhxp",
+    ":set nonumber\r",
+    "gg=G",
+    "resize 120x40",
+    ":%s/def/DEF/g\r",
+    "\x1a",
+    ":terminal ls\r",
+    ":q!\r",
+    ":set list\r",
+    "50%",
+    "ihello\x08\x08\x08\x1b",
+    ":help\r",
+    ":q\r",
+    ":qa!\r",
 ];
 
 const LESS: &[&str] = &[
-    " ", " ", "b", "/function_20\r", "n", "n", "G", "g", "50%", "resize 80x25", "j", "j", "k", "d", "u", "-S", "\x1b)", "resize 120x40",
-    "&return\r", "h", "q", "q",
+    " ",
+    " ",
+    "b",
+    "/function_20\r",
+    "n",
+    "n",
+    "G",
+    "g",
+    "50%",
+    "resize 80x25",
+    "j",
+    "j",
+    "k",
+    "d",
+    "u",
+    "-S",
+    "\x1b)",
+    "resize 120x40",
+    "&return\r",
+    "h",
+    "q",
+    "q",
 ];
 
 const TOP: &[&str] = &["1", "m", "t", "z", "x", "resize 100x30", "c", "V", "resize 120x40", "u", "\r", "q"];
 
-const HTOP: &[&str] =
-    &["\x1b[B\x1b[B", "t", "\x1bOQ", "\x1b", "resize 100x30", "/sh", "\x1b", "resize 120x40", "I", "M", "P", "q"];
+const HTOP: &[&str] = &[
+    "\x1b[B\x1b[B",
+    "t",
+    "\x1bOQ",
+    "\x1b",
+    "resize 100x30",
+    "/sh",
+    "\x1b",
+    "resize 120x40",
+    "I",
+    "M",
+    "P",
+    "q",
+];
 
 const TMUX: &[&str] = &[
-    "ls --color=always -la /usr/bin | head -80\r", "\x02%", "for i in $(seq 200); do echo row $i; done\r", "\x02\"", "less text.py\r",
-    "  ", "\x02o", "seq 500\r", "\x02[", "\x1b[5~\x1b[5~", "q", "resize 100x30", "\x02z", "cat text.py | head -100\r", "\x02z",
-    "resize 120x40", "\x02c", "top -d 0.3\r", "q", "\x02n", "\x02w", "q", "\x02:kill-server\r",
+    "ls --color=always -la /usr/bin | head -80\r",
+    "\x02%",
+    "for i in $(seq 200); do echo row $i; done\r",
+    "\x02\"",
+    "less text.py\r",
+    "  ",
+    "\x02o",
+    "seq 500\r",
+    "\x02[",
+    "\x1b[5~\x1b[5~",
+    "q",
+    "resize 100x30",
+    "\x02z",
+    "cat text.py | head -100\r",
+    "\x02z",
+    "resize 120x40",
+    "\x02c",
+    "top -d 0.3\r",
+    "q",
+    "\x02n",
+    "\x02w",
+    "q",
+    "\x02:kill-server\r",
 ];
 
 const NANO: &[&str] = &[
-    "\x16", "\x16", "hello nano\r", "\x17function_30\r", "\x0b\x0b\x15", "\x19", "\x1c", "\x1b", "resize 100x30", "漢字 text\r", "\x07",
-    "\x18", "resize 120x40", "\x1b/", "\x1b\\", "\x18n",
+    "\x16",
+    "\x16",
+    "hello nano\r",
+    "\x17function_30\r",
+    "\x0b\x0b\x15",
+    "\x19",
+    "\x1c",
+    "\x1b",
+    "resize 100x30",
+    "漢字 text\r",
+    "\x07",
+    "\x18",
+    "resize 120x40",
+    "\x1b/",
+    "\x1b\\",
+    "\x18n",
 ];

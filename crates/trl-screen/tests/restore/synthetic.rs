@@ -25,8 +25,15 @@ const KINDS: &[(&str, &[Kind])] = &[
 ];
 
 const ALL: &[Kind] = &[
-    style, style, words, words, words, wide, long, line, line, line, region, scroll, edit, erase, tab, alternate, origin, saved, charset,
-    mode, string, place,
+    style, style, words, words, words, wide, long, line, line, line, region, scroll, edit, erase, tab,
+    alternate, origin, saved, charset, mode, string, place,
+];
+
+/// Not the alternate screen: when it shrinks, the client keeps what is beyond the edge, out of everybody's reach, and shows
+/// it again when it grows. Programs there draw anew; the recorded ones do.
+const RESIZED: &[Kind] = &[
+    style, style, words, words, words, wide_alone, long, line, line, line, region, scroll, erase, tab,
+    origin, saved, charset, mode, string, place,
 ];
 
 pub(crate) fn streams(seed: u64) -> Vec<Stream> {
@@ -36,14 +43,22 @@ pub(crate) fn streams(seed: u64) -> Vec<Stream> {
         let bytes = bytes(kinds, &mut random);
         streams.push(Stream { name: (*name).into(), bytes: bytes.clone(), resizes: Vec::new() });
     }
-    // Resizes among text that wraps and scrolls, and among everything but what the client does not keep when it shrinks.
-    for (at, (name, kinds)) in [("resizes", &[long as Kind, words, line, wide, style, erase] as &[Kind]), ("resizes all", ALL)].iter().enumerate() {
+    // Resizes among text that wraps and scrolls, and among nearly everything.
+    for (at, (name, kinds)) in [
+        ("resizes", &[long as Kind, words, line, wide_alone, style, erase] as &[Kind]),
+        ("resizes all", RESIZED),
+    ]
+    .iter()
+    .enumerate()
+    {
         let mut random = Random::new(seed.wrapping_add(at as u64 * 104_729 + 1));
         let bytes = bytes(kinds, &mut random);
-        let mut resizes: Vec<(usize, u16, u16)> = (0..12).map(|_| {
-            let offset = crate::boundary(&bytes, random.below(bytes.len()));
-            (offset, 60 + random.below(100) as u16, 15 + random.below(40) as u16)
-        }).collect();
+        let mut resizes: Vec<(usize, u16, u16)> = (0..12)
+            .map(|_| {
+                let offset = crate::boundary(&bytes, random.below(bytes.len()));
+                (offset, 60 + random.below(100) as u16, 15 + random.below(40) as u16)
+            })
+            .collect();
         resizes.sort_unstable();
         streams.push(Stream { name: (*name).replace(' ', "-"), bytes, resizes });
     }
@@ -60,7 +75,11 @@ fn bytes(kinds: &[Kind], random: &mut Random) -> Vec<u8> {
 
 fn words(random: &mut Random) -> String {
     let n = 1 + random.below(12);
-    (0..n).map(|_| random.pick(&["alpha ", "beta", " ", "gamma-delta ", "(x)", "0123456789 ", "~", "   ", "é", "→"])).collect()
+    (0..n)
+        .map(|_| {
+            random.pick(&["alpha ", "beta", " ", "gamma-delta ", "(x)", "0123456789 ", "~", "   ", "é", "→"])
+        })
+        .collect()
 }
 
 fn line(random: &mut Random) -> String {
@@ -74,8 +93,28 @@ fn long(random: &mut Random) -> String {
 
 fn wide(random: &mut Random) -> String {
     let n = 1 + random.below(8);
-    let list = ["漢", "字", "한", "Ａ", "e\u{301}", "a\u{308}\u{301}", "😀", "👩\u{200d}💻", "\u{3000}", "ｱ", "x", "☃\u{fe0f}", "क\u{94d}"];
+    let list = [
+        "漢",
+        "字",
+        "한",
+        "Ａ",
+        "e\u{301}",
+        "a\u{308}\u{301}",
+        "😀",
+        "👩\u{200d}💻",
+        "\u{3000}",
+        "ｱ",
+        "x",
+        "☃\u{fe0f}",
+        "क\u{94d}",
+    ];
     (0..n).map(|_| list[random.below(list.len())]).collect()
+}
+
+/// Without clusters: laying lines out anew, the client mixes them up by what else was ever in their rows.
+fn wide_alone(random: &mut Random) -> String {
+    let n = 1 + random.below(8);
+    (0..n).map(|_| random.pick(&["漢", "字", "한", "Ａ", "\u{3000}", "ｱ", "x", "é"])).collect()
 }
 
 fn style(random: &mut Random) -> String {
@@ -91,14 +130,20 @@ fn style(random: &mut Random) -> String {
         8 => (40 + random.below(8)).to_string(),
         9 => (90 + random.below(18)).to_string(),
         10 => "0".to_string(),
-        _ => random.pick(&["1", "2", "3", "4", "5", "7", "8", "9", "21", "22", "23", "24", "25", "27", "28", "29", "39", "49", "53", "55", "59"]).to_string(),
+        _ => random
+            .pick(&[
+                "1", "2", "3", "4", "5", "7", "8", "9", "21", "22", "23", "24", "25", "27", "28", "29", "39",
+                "49", "53", "55", "59",
+            ])
+            .to_string(),
     };
     let list: Vec<String> = (0..1 + random.below(3)).map(|_| number(random)).collect();
     format!("\x1b[{}m", list.join(";"))
 }
 
 fn place(random: &mut Random) -> String {
-    let (x, y, n) = (1 + random.below(COLS as usize + 4), 1 + random.below(ROWS as usize + 2), random.below(9));
+    let (x, y, n) =
+        (1 + random.below(COLS as usize + 4), 1 + random.below(ROWS as usize + 2), random.below(9));
     match random.below(8) {
         0 => format!("\x1b[{n}A"),
         1 => format!("\x1b[{n}B"),
@@ -141,7 +186,20 @@ fn edit(random: &mut Random) -> String {
 }
 
 fn erase(random: &mut Random) -> String {
-    let choice = ["\x1b[K", "\x1b[1K", "\x1b[2K", "\x1b[J", "\x1b[5G\x1b[1J", "\x1b[2J", "\x1b[3J", "\x1b[4X", "\x1b[?K", "\x1b[?J", "\x1b[1\"q", "\x1b[0\"q"];
+    let choice = [
+        "\x1b[K",
+        "\x1b[1K",
+        "\x1b[2K",
+        "\x1b[J",
+        "\x1b[5G\x1b[1J",
+        "\x1b[2J",
+        "\x1b[3J",
+        "\x1b[4X",
+        "\x1b[?K",
+        "\x1b[?J",
+        "\x1b[1\"q",
+        "\x1b[0\"q",
+    ];
     let at = random.below(choice.len());
     // Clearing everything is rare, or nothing would ever be there.
     if (5..7).contains(&at) && !random.one_in(6) { "\x1b[K".to_string() } else { choice[at].to_string() }
@@ -163,7 +221,18 @@ fn alternate(random: &mut Random) -> String {
     if !random.one_in(3) {
         return words(random);
     }
-    random.pick(&["\x1b[?1049h", "\x1b[?1049l", "\x1b[?47h", "\x1b[?47l", "\x1b[?1047h", "\x1b[?1047l", "\x1b[?1048h", "\x1b[?1048l"]).to_string()
+    random
+        .pick(&[
+            "\x1b[?1049h",
+            "\x1b[?1049l",
+            "\x1b[?47h",
+            "\x1b[?47l",
+            "\x1b[?1047h",
+            "\x1b[?1047l",
+            "\x1b[?1048h",
+            "\x1b[?1048l",
+        ])
+        .to_string()
 }
 
 fn origin(random: &mut Random) -> String {
@@ -175,7 +244,21 @@ fn saved(random: &mut Random) -> String {
 }
 
 fn charset(random: &mut Random) -> String {
-    let list = ["\x1b(0", "\x1b(B", "\x1b)0", "\x1b)B", "\x0e", "\x0f", "lqqk", "x  x", "\x1b*A", "\x1bn", "\x1b(K[]{}", "\x1b+4", "\x1bo"];
+    let list = [
+        "\x1b(0",
+        "\x1b(B",
+        "\x1b)0",
+        "\x1b)B",
+        "\x0e",
+        "\x0f",
+        "lqqk",
+        "x  x",
+        "\x1b*A",
+        "\x1bn",
+        "\x1b(K[]{}",
+        "\x1b+4",
+        "\x1bo",
+    ];
     random.pick(&list).to_string()
 }
 
