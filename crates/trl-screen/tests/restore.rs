@@ -124,8 +124,12 @@ fn cuts(stream: &Stream, random: &mut Random) -> Vec<Cut> {
 /// History and rows; `>` before a row that continues the one above.
 fn text(screen: &Screen) -> Vec<String> {
     let line = |line: &DumpedLine| {
-        let cells = line.cells.iter().filter(|cell| cell.1 > 0 || !cell.0.is_empty());
-        let text: String = cells.map(|cell| if cell.0.is_empty() { " " } else { &cell.0 }).collect();
+        let mut text = String::new();
+        let mut at = 0;
+        while let Some(cell) = line.cells.get(at) {
+            text += if cell.0.is_empty() { " " } else { &cell.0 };
+            at += usize::from(cell.1.max(1));
+        }
         format!("{}{}", if line.wrapped { '>' } else { ' ' }, text.trim_end())
     };
     screen.dump().normal.lines.iter().map(line).collect()
