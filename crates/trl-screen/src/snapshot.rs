@@ -55,13 +55,23 @@ pub(crate) struct Writer<'a> {
     link: u32,
     /// Column of the other end's cursor while rows are written.
     x: usize,
+    /// The screen's saved cursor was used to make a style.
+    saved_used: bool,
     /// Clusters of the history's row being written, which is unpacked for it.
     unpacked: Option<Interned>,
 }
 
 impl<'a> Writer<'a> {
     pub(crate) fn new(terminal: &'a Terminal) -> Self {
-        Self { terminal, out: Vec::new(), style: Style::default(), link: 0, x: 0, unpacked: None }
+        Self {
+            terminal,
+            out: Vec::new(),
+            style: Style::default(),
+            link: 0,
+            x: 0,
+            saved_used: false,
+            unpacked: None,
+        }
     }
 
     fn cols(&self) -> usize {
@@ -119,6 +129,7 @@ impl<'a> Writer<'a> {
     fn restored_style(&mut self, style: Style, ext: Ext) {
         self.flags(style.fg, style.bg);
         self.text("\x1b7\x1b[m");
+        self.saved_used = true;
         if ext.underline >> UNDERLINE_SHIFT != 0 {
             self.text(&format!("\x1b[4:{}m", ext.underline >> UNDERLINE_SHIFT));
         }
@@ -432,7 +443,7 @@ impl<'a> Writer<'a> {
                 self.text("\x1bH");
             }
         }
-        if buffer.saved != Saved::default() && buffer.saved.y >= 0 {
+        if std::mem::take(&mut self.saved_used) || (buffer.saved != Saved::default() && buffer.saved.y >= 0) {
             self.saved_cursor(buffer);
         }
         if (buffer.top, buffer.bottom) != (0, rows - 1) {

@@ -50,7 +50,7 @@ const ALL: &[Kind] = &[
 ];
 
 /// Not the alternate screen: when it shrinks, the client keeps what is beyond the edge, out of everybody's reach, and shows
-/// it again when it grows. Programs there draw anew; the recorded ones do.
+/// it again when it grows. Programs there draw anew; the recorded ones do. Tab stops beyond the edge come back likewise.
 const RESIZED: &[Kind] = &[
     style,
     style,
@@ -65,7 +65,6 @@ const RESIZED: &[Kind] = &[
     region,
     scroll,
     erase,
-    tab,
     origin,
     saved_plain,
     charset,
