@@ -8,6 +8,8 @@
 //!
 //! Without node, its package, or a program: said and skipped, but never in CI.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
 #[path = "restore/random.rs"]
 mod random;
 #[path = "restore/recorded.rs"]

@@ -1,5 +1,7 @@
 //! Figures for the model, not a bar: `cargo test --release -p trl-screen --test speed -- --ignored --nocapture`.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
 use std::time::Instant;
 
 use trl_screen::Screen;
