@@ -4,14 +4,12 @@ use std::collections::VecDeque;
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
-use tungstenite::handshake::client::{ClientHandshake, generate_key};
+use tungstenite::handshake::client::generate_key;
 use tungstenite::http::Request;
 use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::{HandshakeError, Message};
 
 use crate::{Http, RpcError};
-
-type Failed = HandshakeError<ClientHandshake<TcpStream>>;
 
 pub struct WebSocket {
     inner: tungstenite::WebSocket<TcpStream>,
@@ -30,23 +28,20 @@ pub enum Arrived {
 impl WebSocket {
     /// Opens one with these headers on top of the usual ones; the status of a refusal is the error.
     pub fn open(http: &Http, path: &str, headers: &[(&str, &str)]) -> Result<Self, u16> {
-        match Self::handshake(http, path, headers) {
-            Ok(open) => Ok(open),
-            Err(HandshakeError::Failure(tungstenite::Error::Http(answer))) => Err(answer.status().as_u16()),
-            Err(e) => panic!("no handshake: {e}"),
-        }
+        Self::handshake(http, path, headers).map_err(|refused| refused.expect("a handshake"))
     }
 
     /// None when the connection ends in the handshake, which must not be refused.
     pub fn try_open(http: &Http, path: &str, headers: &[(&str, &str)]) -> Option<Self> {
         match Self::handshake(http, path, headers) {
             Ok(open) => Some(open),
-            Err(HandshakeError::Failure(tungstenite::Error::Http(answer))) => panic!("{}", answer.status()),
-            Err(_) => None,
+            Err(None) => None,
+            Err(Some(status)) => panic!("refused with {status}"),
         }
     }
 
-    fn handshake(http: &Http, path: &str, headers: &[(&str, &str)]) -> Result<Self, Failed> {
+    /// The error is the status of a refusal, or none when there was no answer.
+    fn handshake(http: &Http, path: &str, headers: &[(&str, &str)]) -> Result<Self, Option<u16>> {
         let mut request = Request::builder()
             .uri(format!("ws://{}{path}", http.authority()))
             .header("Host", http.authority())
@@ -58,8 +53,13 @@ impl WebSocket {
             request = request.header(*name, *value);
         }
         let request = request.body(()).expect("a request");
-        let (inner, _) = tungstenite::client(request, http.tcp())?;
-        Ok(Self { inner, next_id: 0, aside: VecDeque::new() })
+        match tungstenite::client(request, http.tcp()) {
+            Ok((inner, _)) => Ok(Self { inner, next_id: 0, aside: VecDeque::new() }),
+            Err(HandshakeError::Failure(tungstenite::Error::Http(answer))) => {
+                Err(Some(answer.status().as_u16()))
+            }
+            Err(_) => Err(None),
+        }
     }
 
     /// With a token, as programs do.

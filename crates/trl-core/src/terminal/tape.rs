@@ -135,11 +135,9 @@ impl Tape {
     /// At most `limit` bytes, and none from beyond the next change of size.
     pub fn read(&self, place: &mut Place, limit: usize) -> Piece {
         let inner = self.lock();
-        if let Some(mark) = inner.mark(place.mark) {
-            if mark.at <= place.offset {
-                place.mark = place.mark.max(inner.first_mark) + 1;
-                return Piece::Resized(mark);
-            }
+        if let Some(mark) = inner.mark(place.mark).filter(|mark| mark.at <= place.offset) {
+            place.mark = place.mark.max(inner.first_mark) + 1;
+            return Piece::Resized(mark);
         }
         if place.offset < inner.start() {
             return Piece::Fell { to: inner.start() };

@@ -61,7 +61,7 @@ pub(crate) struct HttpSettings {
     pub(crate) allow_remote: bool,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
-    /// For the headers, for the body, and between two requests of a connection.
+    /// For the headers, for the body, between two requests, and for a client to take something of its answer.
     pub(crate) request_timeout: Duration,
     /// Between signs of life on a silent stream.
     pub(crate) keep_alive: Duration,

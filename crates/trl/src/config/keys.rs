@@ -137,7 +137,7 @@ pub(crate) static KEYS: &[Key] = &[
     key!(
         "http.request_timeout_s",
         http.request_timeout,
-        "Headers, then the body of a request must come within this; an idle connection is closed after it"
+        "Headers, then the body of a request must come within this; so long a client may be idle, or take nothing"
     )
     .range(0..=3600),
     key!(

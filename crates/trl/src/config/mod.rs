@@ -162,7 +162,8 @@ impl Config {
             let origin = Origin::Flag("--set".into());
             let (name, value) =
                 assignment.split_once('=').ok_or_else(|| ConfigError::NotAssignment(assignment.clone()))?;
-            let key = Key::find(name.trim()).ok_or_else(|| file::unknown(origin.clone(), name.trim()))?;
+            let key =
+                Key::find(name.trim()).ok_or_else(|| file::unknown_whole(origin.clone(), name.trim()))?;
             key.apply(self, &Raw::Text(OsStr::new(value)), origin)?;
         }
         for (key, value) in &flags.named {
@@ -308,8 +309,19 @@ mod tests {
         ] {
             assert_eq!(World::new(file).error(), message);
         }
-        let flag = World::new("").set("session.max=1").error();
-        assert_eq!(flag, "flag --set: unknown setting `session.max`; did you mean `sessions.max`?");
+        for (given, meant) in [
+            ("session.max", "; did you mean `sessions.max`?"),
+            ("sessions.maks", "; did you mean `sessions.max`?"),
+            ("max", "; did you mean `sessions.max`?"),
+            ("timeout", "; did you mean `exec.timeout_s`?"),
+            ("exec.level", "; did you mean `log.level`?"),
+            ("sokcet", "; did you mean `socket`?"),
+            ("sessions", "; did you mean `sessions.max`?"),
+            ("foo", ""),
+        ] {
+            let flag = World::new("").set(&format!("{given}=1")).error();
+            assert_eq!(flag, format!("flag --set: unknown setting `{given}`{meant}"));
+        }
     }
 
     #[test]

@@ -6,18 +6,17 @@
 //! 4. A client whose token ends is cut off.
 //! 5. At the end of input, what is in flight is still answered (the client may have closed only its writing side).
 
+use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use trl_core::manager::Origin;
 use trl_proto::envelope::{self, Fault, Incoming, Malformed, Request};
 use trl_proto::system::{AuthParams, Authenticated};
 use trl_proto::{Dialect, Error, ErrorCode, Method, Role};
 
-use super::auth::Care;
+use super::auth::Failed;
 use super::follow::Follow;
 use super::lines::{Line, Source};
 use super::outbox::{Outbox, Parting, Sink};
@@ -35,6 +34,8 @@ pub(crate) struct Client {
     pub(crate) outbox: Arc<Outbox>,
     principal: Mutex<Principal>,
     pub(crate) hears: Hears,
+    /// Where it comes from, when that is all that is known of it.
+    address: Option<IpAddr>,
     /// True once the client has closed its side.
     pub(crate) gone: watch::Sender<bool>,
 }
@@ -49,38 +50,58 @@ pub(crate) enum Hears {
 }
 
 /// A place among the connections there may be; given back when dropped.
-pub(crate) struct Connected(Arc<Server>);
+pub(crate) struct Connected {
+    server: Arc<Server>,
+    through: Through,
+}
+
+/// How a connection came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Through {
+    Socket,
+    /// Strangers may knock there, so it never has more than half of the places: the operator can always get in.
+    Http,
+}
 
 impl Connected {
-    pub(crate) fn take(server: &Arc<Server>) -> Option<Self> {
-        if server.connections.load(Ordering::Relaxed) >= server.wire.max_connections {
-            tracing::warn!("a connection was refused: there are too many");
+    pub(crate) fn take(server: &Arc<Server>, through: Through) -> Option<Self> {
+        let (all, most) = (server.connections.load(Ordering::Relaxed), server.wire.max_connections);
+        let crowd = server.visitors.load(Ordering::Relaxed) >= (most / 2).max(1);
+        if all >= most || (through == Through::Http && crowd) {
             return None;
         }
         server.connections.fetch_add(1, Ordering::Relaxed);
-        Some(Self(Arc::clone(server)))
+        server.visitors.fetch_add(usize::from(through == Through::Http), Ordering::Relaxed);
+        Some(Self { server: Arc::clone(server), through })
     }
 }
 
 impl Drop for Connected {
     fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+        self.server.connections.fetch_sub(1, Ordering::Relaxed);
+        self.server.visitors.fetch_sub(usize::from(self.through == Through::Http), Ordering::Relaxed);
     }
 }
 
 impl Client {
-    pub(crate) fn new(server: &Arc<Server>, principal: Principal, hears: Hears) -> Arc<Self> {
+    pub(crate) fn new(
+        server: &Arc<Server>,
+        principal: Principal,
+        hears: Hears,
+        address: Option<IpAddr>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             server: Arc::clone(server),
             outbox: Outbox::new(server.wire.client_buffer_bytes),
             principal: Mutex::new(principal),
             hears,
+            address,
             gone: watch::Sender::new(false),
         })
     }
 
     pub(crate) fn stdio(server: &Arc<Server>) -> Arc<Self> {
-        Self::new(server, Principal::Role(Role::Agent), Hears::Pushes)
+        Self::new(server, Principal::Role(Role::Agent), Hears::Pushes, None)
     }
 
     pub(crate) fn principal(&self) -> Principal {
@@ -89,22 +110,6 @@ impl Client {
 
     async fn token_ended(&self) {
         self.server.authority.ended(&self.principal()).await;
-    }
-}
-
-impl Principal {
-    /// A peer on a Unix socket: the same user (or root), pinned when it runs inside a session.
-    pub(crate) fn of_peer(server: &Server, stream: &UnixStream) -> Result<Self, &'static str> {
-        let peer = stream.peer_cred().map_err(|_| "the kernel does not say who it is")?;
-        let pid = peer.pid().ok_or("the kernel does not say which process it is")?;
-        if peer.uid() != crate::paths::user_id() && peer.uid() != 0 {
-            return Err("it belongs to another user");
-        }
-        match server.manager.origin_of(pid) {
-            Origin::Outside => Ok(Self::Role(Role::Agent)),
-            Origin::Inside(session) => Ok(Self::Inside(session)),
-            Origin::Unknown => Err("its process is gone, so nobody can say whose it was"),
-        }
     }
 }
 
@@ -201,10 +206,16 @@ impl Reading {
                 "system.auth must be the first request of a connection",
             ));
         }
-        let Some(principal) = client.server.authority.identify(&params.token, Care::Usual) else {
-            tracing::warn!("a wrong token was presented");
-            return Err(Error::new(ErrorCode::AuthFailed, "the token is not valid"));
-        };
+        let found = client.server.authority.identify(&params.token, client.address);
+        let principal = found.map_err(|failed| {
+            Error::new(
+                ErrorCode::AuthFailed,
+                match failed {
+                    Failed::Wrong => "the token is not valid",
+                    Failed::Wait(_) => "too many wrong tokens came from this address",
+                },
+            )
+        })?;
         let role = principal.role();
         *client.principal.lock().unwrap_or_else(PoisonError::into_inner) = principal;
         Ok(Authenticated { role })

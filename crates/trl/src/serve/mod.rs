@@ -40,7 +40,7 @@ use trl_proto::system::Stats;
 use trl_sys::{harden, limits, sched, zygote};
 
 use self::auth::Authority;
-use self::connection::{Client, Connected, Hears};
+use self::connection::{Client, Connected, Hears, Through};
 use self::lines::Lines;
 use self::outbox::ByteSink;
 use self::principal::Principal;
@@ -55,6 +55,8 @@ pub(crate) enum ServeError {
     SocketPath(#[from] PathTooLong),
     #[error("{0}")]
     SocketDir(String),
+    #[error("{} is no socket; it stays as it is", .0.display())]
+    InTheWay(PathBuf),
     #[error("{0} can be reached from other machines")]
     Remote(String),
     #[error("{what}: {cause}")]
@@ -78,6 +80,7 @@ impl ServeError {
                 Some(format!("use it, stop it with `trl stop`{kill}, or choose another --socket"))
             }
             Self::SocketPath(_) => Some("choose another --socket".into()),
+            Self::InTheWay(_) => Some("choose another --socket, or move it out of the way".into()),
             Self::SocketDir(_) => Some("the directory must be yours, no link, and have mode 0700".into()),
             Self::Remote(_) => Some(
                 "serve a loopback address, or say --http-allow-remote; there is no TLS, so put something that has before it"
@@ -96,6 +99,8 @@ pub(crate) struct Server {
     authority: Authority,
     socket: Option<PathBuf>,
     connections: AtomicUsize,
+    /// Those of them that came through the HTTP door.
+    visitors: AtomicUsize,
     /// Set to end the daemon.
     stop: watch::Sender<Option<Manner>>,
     /// Set when every session has ended: what is left to say is said, then connections close.
@@ -136,7 +141,7 @@ pub(crate) fn stdio(mut config: Config) -> Result<(), ServeError> {
     let (server, runtime) = prepare(config)?;
     let outcome = runtime.block_on(async {
         tokio::spawn(background(Arc::clone(&server), Signals::listen()?));
-        let _connected = Connected::take(&server);
+        let _connected = Connected::take(&server, Through::Socket);
         let client = Client::stdio(&server);
         let mut stop = server.stop.subscribe();
         tokio::select! {
@@ -165,7 +170,7 @@ fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime),
         .build()
         .map_err(ServeError::io("starting the runtime"))?;
     config.wire.max_connections = config.wire.max_connections.min(engine.shares.connections);
-    let authority = Authority::new(&operator, &config.data_dir, config.http.ticket_ttl);
+    let authority = Authority::new(&operator, &config.data_dir, &config.http);
     let server = Server {
         manager: Manager::new(engine),
         wire: config.wire,
@@ -173,6 +178,7 @@ fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime),
         authority,
         socket: (!config.socket.as_os_str().is_empty()).then_some(config.socket),
         connections: AtomicUsize::new(0),
+        visitors: AtomicUsize::new(0),
         stop: watch::Sender::new(None),
         closing: watch::Sender::new(false),
     };
@@ -274,12 +280,15 @@ const LOOK_AFTER_SOCKET: std::time::Duration = std::time::Duration::from_secs(1)
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(500);
 
 fn accept(server: &Arc<Server>, stream: tokio::net::UnixStream, clients: &mut JoinSet<()>) {
-    let Some(connected) = Connected::take(server) else { return };
+    let Some(connected) = Connected::take(server, Through::Socket) else {
+        tracing::warn!("a connection was refused: there are too many");
+        return;
+    };
     match Principal::of_peer(server, &stream) {
         Err(reason) => tracing::warn!(reason, "a connection was refused"),
         Ok(principal) => match trl_sys::socket::split(stream) {
             Ok((reader, writer)) => {
-                let client = Client::new(server, principal, Hears::Pushes);
+                let client = Client::new(server, principal, Hears::Pushes, None);
                 let lines = server.lines(reader);
                 clients.spawn(async move {
                     connection::run(client, lines, ByteSink(writer)).await;

@@ -1,14 +1,16 @@
 //! Who a connection is, and what it may do: the one place that decides, for every transport.
 //!
+//! 0. [`Principal::of_peer`]: what the kernel says of a peer. [`super::auth`] knows tokens.
 //! 1. [`Principal::may_call`]: the role against the method's row in the table of methods.
 //! 2. [`Principal::may_ask`]: the ceilings of a token against what the request asks for.
 //! 3. [`Principal::sight`]: whose sessions it sees; [`Principal::session`] and [`Principal::execution`] hold to it.
 
 use std::sync::Arc;
 
+use tokio::net::UnixStream;
 use trl_core::Manager;
 use trl_core::execution::Execution;
-use trl_core::manager::Caller;
+use trl_core::manager::{Caller, Origin};
 use trl_core::session::handle::Session;
 use trl_core::terminal::Terminal;
 use trl_proto::envelope::Request;
@@ -16,6 +18,7 @@ use trl_proto::method::{Access, FromInside};
 use trl_proto::token::{Making, Wish};
 use trl_proto::{Error, ErrorCode, ExecutionId, Method, Role, SessionId, TerminalId};
 
+use super::Server;
 use super::auth::tokens::Grant;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +41,20 @@ enum Sight<'a> {
 }
 
 impl Principal {
+    /// A peer on a Unix socket: the same user (or root), pinned when it runs inside a session.
+    pub(crate) fn of_peer(server: &Server, stream: &UnixStream) -> Result<Self, &'static str> {
+        let peer = stream.peer_cred().map_err(|_| "the kernel does not say who it is")?;
+        let pid = peer.pid().ok_or("the kernel does not say which process it is")?;
+        if peer.uid() != crate::paths::user_id() && peer.uid() != 0 {
+            return Err("it belongs to another user");
+        }
+        match server.manager.origin_of(pid) {
+            Origin::Outside => Ok(Self::Role(Role::Agent)),
+            Origin::Inside(session) => Ok(Self::Inside(session)),
+            Origin::Unknown => Err("its process is gone, so nobody can say whose it was"),
+        }
+    }
+
     pub(crate) fn role(&self) -> Role {
         match self {
             Self::Role(role) => *role,

@@ -166,6 +166,22 @@ fn system_auth_raises_only_with_a_valid_token() {
 }
 
 #[test]
+fn system_auth_is_no_way_round_the_limit() {
+    let daemon = builder().set("http", "auth_failures", 3).env("TRL_AUTH_TOKEN", "hunter2").start();
+    let mut client = daemon.client();
+    client.authenticate("hunter2");
+    let made = client.ok("token.create", json!({"name": "t", "role": "viewer"}));
+    let mut ws = WebSocket::with_token(&daemon.http(), text(&made["token"])).expect("a web socket");
+    for guess in ["a", "b", "c"] {
+        assert_eq!(ws.call("system.auth", json!({"token": guess})).unwrap_err().code, "AUTH_FAILED");
+    }
+    let error = ws.call("system.auth", json!({"token": "hunter2"})).unwrap_err();
+    assert!(error.message.contains("too many"), "{}", error.message);
+    assert_eq!(ws.ok("system.info", json!({}))["role"], "viewer");
+    assert_eq!(status(&daemon, "hunter2"), 429);
+}
+
+#[test]
 fn the_command_line_makes_lists_and_revokes() {
     let daemon = daemon();
     let trl = |args: &[&str]| {

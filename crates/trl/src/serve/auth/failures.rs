@@ -12,7 +12,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// Addresses remembered; when there are more, the one whose window began first is forgotten.
 const MOST: usize = 4096;
 
-pub(in crate::serve) struct Failures {
+pub(super) struct Failures {
     /// Attempts that may fail within a window.
     allowed: usize,
     known: Mutex<HashMap<IpAddr, Window>>,
@@ -25,7 +25,7 @@ struct Window {
 }
 
 impl Failures {
-    pub(in crate::serve) fn new(allowed: usize) -> Self {
+    pub(super) fn new(allowed: usize) -> Self {
         Self { allowed, known: Mutex::default() }
     }
 
@@ -34,13 +34,13 @@ impl Failures {
     }
 
     /// How long this address has to wait; None when it may try.
-    pub(in crate::serve) fn wait(&self, address: IpAddr, now: Instant) -> Option<Duration> {
+    pub(super) fn wait(&self, address: IpAddr, now: Instant) -> Option<Duration> {
         let window = self.known().get(&network(address)).copied()?;
         let left = (window.began + WINDOW).checked_duration_since(now)?;
         (window.failures >= self.allowed && !left.is_zero()).then_some(left)
     }
 
-    pub(in crate::serve) fn note(&self, address: IpAddr, now: Instant) {
+    pub(super) fn note(&self, address: IpAddr, now: Instant) {
         let mut known = self.known();
         let address = network(address);
         if known.len() >= MOST && !known.contains_key(&address) {

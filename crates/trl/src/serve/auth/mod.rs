@@ -8,23 +8,25 @@
 //! and a slow hash would only be a way to keep the daemon busy. What was presented is compared by its digest, in
 //! constant time.
 
-pub(super) mod failures;
+mod failures;
 pub(super) mod operator;
 pub(super) mod tickets;
 pub(super) mod tokens;
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 use trl_proto::Role;
 
+use self::failures::Failures;
 use self::tickets::Tickets;
 use self::tokens::{Grant, Tokens};
 use super::principal::Principal;
-use crate::config::Secret;
+use crate::config::{HttpSettings, Secret};
 
 /// What is kept and compared in place of a secret.
 pub(super) type Digest = [u8; 32];
@@ -56,39 +58,75 @@ pub(super) struct Authority {
     guessable: bool,
     pub(super) tokens: Tokens,
     pub(super) tickets: Tickets,
+    failures: Failures,
+}
+
+/// Why somebody is nobody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failed {
+    Wrong,
+    /// Too many came from that address; for so long nothing that could be guessed is accepted.
+    Wait(Duration),
 }
 
 /// How a token is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Care {
+enum Care {
     Usual,
     /// Whoever asks has failed often: a token that could be guessed is not accepted now, not even the right one.
     Suspicious,
 }
 
 impl Authority {
-    pub(super) fn new(operator: &Secret, data_dir: &Path, ticket_ttl: Duration) -> Self {
+    pub(super) fn new(operator: &Secret, data_dir: &Path, http: &HttpSettings) -> Self {
         Self {
             operator: digest(operator.expose()),
             guessable: operator.expose().len() < HARD_TO_GUESS,
             tokens: Tokens::at(data_dir.join("tokens.json")),
-            tickets: Tickets::new(ticket_ttl),
+            tickets: Tickets::new(http.ticket_ttl),
+            failures: Failures::new(http.auth_failures),
         }
     }
 
-    /// Whose token this is.
-    pub(super) fn identify(&self, presented: &str, care: Care) -> Option<Principal> {
+    /// Whose token this is. `from` is the address it came from, where that says anything.
+    pub(super) fn identify(&self, token: &str, from: Option<IpAddr>) -> Result<Principal, Failed> {
+        self.attempt(from, |care| self.whose(token, care))
+    }
+
+    /// Whose ticket this was.
+    pub(super) fn redeem(&self, ticket: &str, from: Option<IpAddr>) -> Result<Principal, Failed> {
+        let redeemed = |_| self.tickets.redeem(&digest(ticket)).filter(|principal| self.is_valid(principal));
+        self.attempt(from, redeemed)
+    }
+
+    fn attempt(
+        &self,
+        from: Option<IpAddr>,
+        find: impl FnOnce(Care) -> Option<Principal>,
+    ) -> Result<Principal, Failed> {
+        let now = Instant::now();
+        let wait = from.and_then(|address| self.failures.wait(address, now));
+        let care = if wait.is_some() { Care::Suspicious } else { Care::Usual };
+        match (find(care), wait) {
+            (Some(principal), _) => Ok(principal),
+            (None, Some(left)) => Err(Failed::Wait(left)),
+            (None, None) => {
+                tracing::warn!(?from, "a wrong token was presented");
+                if let Some(address) = from {
+                    self.failures.note(address, now);
+                }
+                Err(Failed::Wrong)
+            }
+        }
+    }
+
+    fn whose(&self, presented: &str, care: Care) -> Option<Principal> {
         let presented = digest(presented);
         if same(&presented, &self.operator) {
             let refused = self.guessable && care == Care::Suspicious;
             return (!refused).then_some(Principal::Role(Role::Operator));
         }
         self.tokens.find(&presented).map(Principal::Token)
-    }
-
-    /// Whose ticket this was.
-    pub(super) fn redeem(&self, ticket: &str) -> Option<Principal> {
-        self.tickets.redeem(&digest(ticket)).filter(|principal| self.is_valid(principal))
     }
 
     /// Tokens end; all others stay who they are.
@@ -125,30 +163,36 @@ mod tests {
     fn authority(operator: &str) -> (tempfile::TempDir, Authority) {
         let dir = tempfile::tempdir().unwrap();
         let secret = Secret::new(operator.into()).unwrap();
-        let authority = Authority::new(&secret, dir.path(), Duration::from_secs(30));
+        let settings = HttpSettings { auth_failures: 2, ..HttpSettings::default() };
+        let authority = Authority::new(&secret, dir.path(), &settings);
         (dir, authority)
     }
 
     #[test]
     fn a_short_token_cannot_be_tried_without_end() {
-        let (_dir, short) = authority("hunter2");
-        assert!(short.identify("hunter2", Care::Usual).is_some());
-        assert!(short.identify("hunter2", Care::Suspicious).is_none());
+        let here = Some("127.0.0.1".parse().unwrap());
         let long = "x".repeat(64);
-        let (_dir, strong) = authority(&long);
-        assert!(strong.identify(&long, Care::Suspicious).is_some());
-        assert!(strong.identify("hunter2", Care::Usual).is_none());
+        for (token, works_later) in [("hunter2", false), (long.as_str(), true)] {
+            let (_dir, authority) = authority(token);
+            assert!(authority.identify(token, here).is_ok());
+            for _ in 0..2 {
+                assert_eq!(authority.identify("guess", here), Err(Failed::Wrong));
+            }
+            assert!(matches!(authority.identify("guess", here), Err(Failed::Wait(_))));
+            assert_eq!(authority.identify(token, here).is_ok(), works_later);
+            assert!(authority.identify(token, None).is_ok(), "others are not held up");
+        }
     }
 
     #[test]
     fn a_ticket_of_a_revoked_token_is_worth_nothing() {
         let (_dir, authority) = authority("operator");
         let (token, info) = authority.tokens.tests_token(Role::Agent);
-        let grant = authority.identify(&token, Care::Usual).unwrap();
+        let grant = authority.identify(&token, None).unwrap();
         let tickets: Vec<String> = (0..2).map(|_| authority.tickets.issue(grant.clone())).collect();
-        assert_eq!(authority.redeem(&tickets[0]), Some(grant));
+        assert_eq!(authority.redeem(&tickets[0], None), Ok(grant));
         authority.tokens.revoke(&info.token_id).unwrap();
-        assert_eq!(authority.redeem(&tickets[1]), None);
-        assert_eq!(authority.identify(&token, Care::Usual), None);
+        assert_eq!(authority.redeem(&tickets[1], None), Err(Failed::Wrong));
+        assert_eq!(authority.identify(&token, None), Err(Failed::Wrong));
     }
 }

@@ -29,7 +29,7 @@ use trl_core::terminal::{Terminal, Viewer};
 use trl_screen::Event;
 use trl_sys::pty::Size;
 
-use super::ws::{self, Socket, WRITE_PATIENCE};
+use super::ws::{self, REASON_PATIENCE, Socket};
 
 /// What a client asks for to get the rich form.
 pub(super) const SUBPROTOCOL: &str = "trl.term.1";
@@ -57,7 +57,6 @@ enum Close {
     Done,
     Forbidden,
     Unknown,
-    Slow,
     ShuttingDown,
     TooLarge,
     /// The other side is gone.
@@ -70,7 +69,6 @@ impl Close {
             Self::Done => (1000, "the terminal has ended"),
             Self::Forbidden => (4003, "not yours"),
             Self::Unknown => (4004, "there is no such terminal"),
-            Self::Slow => (4008, "you do not read what you are sent; come back for a picture"),
             Self::ShuttingDown => (4013, "the daemon is ending"),
             Self::TooLarge => (1009, "the message is too large"),
             Self::Silent => return None,
@@ -152,7 +150,7 @@ impl Attach {
             }
         };
         if let Some(frame) = close.frame() {
-            let _ = sink.send(Message::Close(Some(frame))).await;
+            let _ = tokio::time::timeout(REASON_PATIENCE, sink.send(Message::Close(Some(frame)))).await;
         }
     }
 }
@@ -161,11 +159,7 @@ struct Sink(SplitSink<Socket, Message>);
 
 impl Sink {
     async fn send(&mut self, message: Message) -> Result<(), Close> {
-        match tokio::time::timeout(WRITE_PATIENCE, self.0.send(message)).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(Close::Silent),
-            Err(_) => Err(Close::Slow),
-        }
+        self.0.send(message).await.map_err(|_| Close::Silent)
     }
 
     async fn say(&mut self, what: &Value) -> Result<(), Close> {

@@ -22,9 +22,9 @@ use trl_proto::{Encoding, ErrorCode, ExecutionId, Method, Text};
 use super::super::follow::{Form, Next, Output, Piece};
 use super::super::outbox::{Outbox, Parting, Sink};
 use super::super::principal::Principal;
+use super::Door;
 use super::answer::{self, Answer, Refusal};
 use super::guard::one;
-use super::{Door, ws};
 
 /// Chunks on their way to the connection.
 const AHEAD: usize = 2;
@@ -149,11 +149,7 @@ struct Chunks {
 
 impl Sink for Chunks {
     async fn write(&mut self, line: Vec<u8>) -> io::Result<()> {
-        let sending = self.chunks.send_data(line.into());
-        match tokio::time::timeout(ws::WRITE_PATIENCE, sending).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(io::ErrorKind::BrokenPipe.into()),
-        }
+        self.chunks.send_data(line.into()).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     async fn flush(&mut self) -> io::Result<()> {

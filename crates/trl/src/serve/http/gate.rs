@@ -1,13 +1,13 @@
 //! Who is asking: a bearer token, a ticket, or what the kernel says of a peer on a Unix socket.
 
+use std::net::IpAddr;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 use hyper::header::{self, HeaderValue};
 use hyper::{HeaderMap, StatusCode, Uri};
 use trl_proto::ErrorCode;
 
-use super::super::auth::Care;
+use super::super::auth::Failed;
 use super::super::principal::Principal;
 use super::Visit;
 use super::answer::Refusal;
@@ -18,7 +18,7 @@ impl Visit {
     /// Who this is, by the token it brings.
     pub(super) fn who(&self, headers: &HeaderMap) -> Result<Principal, Refusal> {
         match (bearer(headers)?, &self.peer) {
-            (Some(token), _) => self.identify(|care| self.door.server.authority.identify(token, care)),
+            (Some(token), _) => self.let_in(self.door.server.authority.identify(token, self.address())),
             (None, Peer::Known(principal)) => Ok(principal.clone()),
             (None, Peer::Address(_)) => Err(unauthorized("there is no token")
                 .hint("send `Authorization: Bearer TOKEN`; `trl token new` makes one")),
@@ -40,45 +40,41 @@ impl Visit {
                 "a ticket needs the Origin of the page it was given to",
             )
             .hint("programs send their token in the Authorization header")),
-            (None, Some(ticket)) => self.identify(|_| self.door.server.authority.redeem(ticket)),
+            (None, Some(ticket)) => self.let_in(self.door.server.authority.redeem(ticket, self.address())),
             _ => self.who(headers),
         }
     }
 
-    fn identify(&self, find: impl FnOnce(Care) -> Option<Principal>) -> Result<Principal, Refusal> {
-        let wait = self.wait();
-        let care = if wait.is_some() { Care::Suspicious } else { Care::Usual };
-        match (find(care), &self.peer) {
+    fn let_in(&self, found: Result<Principal, Failed>) -> Result<Principal, Refusal> {
+        match (found, &self.peer) {
             // No token raises a process inside a session.
-            (Some(_), Peer::Known(inside @ Principal::Inside(_))) => Ok(inside.clone()),
-            (Some(principal), _) => Ok(principal),
-            (None, _) => Err(self.failed(wait)),
+            (Ok(_), Peer::Known(inside @ Principal::Inside(_))) => Ok(inside.clone()),
+            (Ok(principal), _) => Ok(principal),
+            (Err(failed), _) => {
+                self.door.counters.auth_failures.fetch_add(1, Ordering::Relaxed);
+                Err(refusal(failed))
+            }
         }
     }
 
-    fn wait(&self) -> Option<Duration> {
+    /// What wrong tokens are counted by.
+    pub(super) fn address(&self) -> Option<IpAddr> {
         match &self.peer {
-            Peer::Address(address) => self.door.failures.wait(*address, Instant::now()),
+            Peer::Address(address) => Some(*address),
             Peer::Known(_) => None,
         }
     }
+}
 
-    fn failed(&self, wait: Option<Duration>) -> Refusal {
-        self.door.counters.auth_failures.fetch_add(1, Ordering::Relaxed);
-        if let Some(left) = wait {
-            let seconds = HeaderValue::from(left.as_secs() + 1);
-            return Refusal::new(
-                StatusCode::TOO_MANY_REQUESTS,
-                ErrorCode::AuthFailed,
-                "too many wrong tokens came from this address",
-            )
-            .header(header::RETRY_AFTER, seconds);
-        }
-        tracing::warn!(peer = ?self.peer, "a wrong token was presented");
-        if let Peer::Address(address) = &self.peer {
-            self.door.failures.note(*address, Instant::now());
-        }
-        unauthorized("the token is not valid")
+fn refusal(failed: Failed) -> Refusal {
+    match failed {
+        Failed::Wrong => unauthorized("the token is not valid"),
+        Failed::Wait(left) => Refusal::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            ErrorCode::AuthFailed,
+            "too many wrong tokens came from this address",
+        )
+        .header(header::RETRY_AFTER, HeaderValue::from(left.as_secs() + 1)),
     }
 }
 

@@ -61,6 +61,7 @@ impl Listener {
                 if let Some(dir) = path.parent() {
                     startup::make_private(dir)?;
                 }
+                startup::check_place(path)?;
                 if std::os::unix::net::UnixStream::connect(path).is_ok() {
                     return Err(ServeError::AlreadyRunning { socket: path.clone(), pid: None });
                 }

@@ -9,8 +9,9 @@
 //! ```
 //!
 //! - [`listener`]: where it stands, and who comes in. - [`guard`]: requests that a foreign web page could have caused.
-//! - [`gate`]: tokens and tickets. - [`routes`]: what there is. - [`ws`], [`attach`], [`events`]: what goes on after the answer.
-//! - [`answer`]: replies, refusals and the headers of both. - [`metrics`]: figures for Prometheus.
+//! - [`gate`]: tokens and tickets. - [`routes`]: what there is. - [`ws`], [`attach`], [`events`]: what goes on after the
+//!   answer. - [`impatient`]: clients that do not take what they asked for. - [`answer`]: replies, refusals and the
+//!   headers of both. - [`metrics`]: figures for Prometheus.
 //!
 //! It decides nothing about methods: that is [`super::principal`], as on every transport. It has no TLS: another machine
 //! reaches it through something that has.
@@ -20,6 +21,7 @@ mod attach;
 mod events;
 mod gate;
 mod guard;
+mod impatient;
 mod listener;
 mod metrics;
 mod routes;
@@ -35,10 +37,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::task::JoinSet;
 
 use self::guard::Guard;
+use self::impatient::Impatient;
 pub(super) use self::listener::Listener;
 use self::listener::{Peer, Stream};
-use super::auth::failures::Failures;
-use super::connection::Connected;
+use super::connection::{Connected, Through};
 use super::{LAST_WORDS, Server};
 use crate::config::HttpSettings;
 
@@ -52,7 +54,6 @@ struct Door {
     server: Arc<Server>,
     settings: HttpSettings,
     guard: Guard,
-    failures: Failures,
     counters: Counters,
 }
 
@@ -93,7 +94,6 @@ enum Upgrade {
 pub(super) async fn serve(server: Arc<Server>, settings: HttpSettings, listener: Listener) {
     let door = Arc::new(Door {
         guard: Guard::new(&settings, listener.address()),
-        failures: Failures::new(settings.auth_failures),
         counters: Counters::default(),
         server: Arc::clone(&server),
         settings,
@@ -120,11 +120,14 @@ pub(super) async fn serve(server: Arc<Server>, settings: HttpSettings, listener:
 }
 
 fn admit(door: &Arc<Door>, stream: Stream, visits: &mut JoinSet<()>) {
-    let Some(connected) = Connected::take(&door.server) else { return };
+    let Some(connected) = Connected::take(&door.server, Through::Http) else {
+        return tracing::debug!("an HTTP connection was refused: there are too many");
+    };
     match stream.peer(&door.server) {
         Err(reason) => tracing::warn!(reason, "an HTTP connection was refused"),
         Ok(peer) => {
             let visit = Visit { door: Arc::clone(door), peer, upgrade: Mutex::default() };
+            let stream = Impatient::new(stream, door.request_timeout());
             visits.spawn(async move {
                 visit_of(Arc::new(visit), stream).await;
                 drop(connected);
@@ -133,7 +136,7 @@ fn admit(door: &Arc<Door>, stream: Stream, visits: &mut JoinSet<()>) {
     }
 }
 
-async fn visit_of(visit: Arc<Visit>, stream: Stream) {
+async fn visit_of(visit: Arc<Visit>, stream: Impatient) {
     let serve = |request| routes::handle(Arc::clone(&visit), request);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -185,7 +185,7 @@ impl Visit {
     fn web_socket(&self, request: &mut Request<Incoming>, page: &Page) -> Result<Answer, Refusal> {
         let answer = ws::accept(request.headers())?;
         let principal = self.who_by_ticket(request.uri(), request.headers(), page)?;
-        let client = Client::new(&self.door.server, principal, Hears::Pushes);
+        let client = Client::new(&self.door.server, principal, Hears::Pushes, self.address());
         let upgrade = ws::Upgrade::of(request, client, self.door.keep_alive());
         self.will_be(Upgrade::Rpc(upgrade));
         Ok(answer)
@@ -306,7 +306,7 @@ impl Visit {
 
     /// In a task of its own: what was begun is not left half done when the client goes.
     async fn reply(&self, principal: Principal, asked: Asked) -> Result<Option<Vec<u8>>, Refusal> {
-        let client = Client::new(&self.door.server, principal, Hears::Replies);
+        let client = Client::new(&self.door.server, principal, Hears::Replies, None);
         let leaving = Leaving(Some(Arc::clone(&client)));
         let answering = tokio::spawn(async move {
             match asked {

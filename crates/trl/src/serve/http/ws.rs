@@ -26,10 +26,8 @@ use super::super::outbox::{Outbox, Parting, Sink};
 use super::answer::{Answer, Refusal};
 use super::guard::one;
 
-/// A message that is not taken within this has no reader.
-pub(super) const WRITE_PATIENCE: Duration = Duration::from_secs(60);
 /// How long a client has to take the reason it is cut off for.
-const REASON_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const REASON_PATIENCE: Duration = Duration::from_secs(10);
 /// How long what a client still sends is read after we have ended: closing on it would destroy our last words.
 const LINGER: Duration = Duration::from_secs(2);
 /// Signs of life that may go unanswered.
@@ -165,11 +163,8 @@ struct MessageSink {
 }
 
 impl MessageSink {
-    async fn send(&mut self, message: Message, patience: Duration) -> io::Result<()> {
-        match tokio::time::timeout(patience, self.sink.send(message)).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(io::ErrorKind::BrokenPipe.into()),
-        }
+    async fn send(&mut self, message: Message) -> io::Result<()> {
+        self.sink.send(message).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     fn silence(&self) -> Duration {
@@ -181,7 +176,7 @@ impl Sink for MessageSink {
     async fn write(&mut self, mut line: Vec<u8>) -> io::Result<()> {
         line.truncate(line.trim_ascii_end().len());
         let text = String::from_utf8(line).map_err(|_| io::ErrorKind::InvalidData)?;
-        self.send(Message::text(text), WRITE_PATIENCE).await
+        self.send(Message::text(text)).await
     }
 
     async fn flush(&mut self) -> io::Result<()> {
@@ -194,7 +189,7 @@ impl Sink for MessageSink {
         if self.silence() > self.keep_alive * MOST_UNANSWERED {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        self.send(Message::Ping(Vec::new().into()), WRITE_PATIENCE).await
+        self.send(Message::Ping(Vec::new().into())).await
     }
 
     async fn close(&mut self, why: Parting) {
@@ -207,6 +202,6 @@ impl Sink for MessageSink {
             Parting::Gone => return,
         };
         let frame = CloseFrame { code, reason: reason.into() };
-        let _ = self.send(Message::Close(Some(frame)), REASON_PATIENCE).await;
+        let _ = tokio::time::timeout(REASON_PATIENCE, self.send(Message::Close(Some(frame)))).await;
     }
 }
