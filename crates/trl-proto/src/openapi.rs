@@ -194,6 +194,9 @@ fn paths(of: &mut SchemaGenerator) -> Value {
     let output = of.subschema_for::<OutputPushed>();
     let outcome = of.subschema_for::<Outcome>();
     let ticket = of.subschema_for::<Ticket>();
+    let terminal = of.subschema_for::<TerminalInfo>();
+    let terminals = of.subschema_for::<TerminalList>();
+    let create_terminal = of.subschema_for::<terminal::CreateParams>();
     let _ = of.subschema_for::<ErrorCode>();
     json!({
         "/rpc": {"post": {
@@ -216,6 +219,45 @@ fn paths(of: &mut SchemaGenerator) -> Value {
                 "426": refusal("Not a WebSocket handshake"),
             })),
         }},
+        "/ws/terminal/{terminal_id}": {"get": {
+            "summary": "Sit beside a terminal; a WebSocket, described in docs/wire.md",
+            "parameters": [
+                {"name": "terminal_id", "in": "path", "required": true, "schema": {"type": "string"}},
+                {"name": "gen", "in": "query", "schema": {"type": "string"}, "description": "With `since`: which incarnation the offset is of"},
+                {"name": "since", "in": "query", "schema": {"type": "integer"}, "description": "The next byte wanted"},
+                {"name": "mode", "in": "query", "schema": {"enum": ["drive", "view"]}},
+                {"name": "client", "in": "query", "schema": {"type": "string", "maxLength": 64}},
+                {"name": "cols", "in": "query", "schema": {"type": "integer"}},
+                {"name": "rows", "in": "query", "schema": {"type": "integer"}},
+                {"name": "ticket", "in": "query", "schema": {"type": "string"}, "description": "In place of the token, from a browser; needs Origin"},
+            ],
+            "responses": answers(json!({
+                "101": {"description": "A WebSocket; closed with 4004 when there is no such terminal, 4003 when it is another's"},
+                "426": refusal("Not a WebSocket handshake"),
+            })),
+        }},
+        "/api/terminals": {
+            "get": {"summary": "All terminals", "responses": answers(json!({"200": body("Them", "application/json", json!(terminals))}))},
+            "post": {
+                "summary": "Start a program on a terminal",
+                "requestBody": {"content": {"application/json": {"schema": create_terminal}}},
+                "responses": answers(json!({"201": body("It", "application/json", json!(terminal)), "400": refusal("Not possible as asked")})),
+            },
+        },
+        "/api/workspaces/{workspace_id}/terminals": {"get": {
+            "summary": "The terminals of a workspace",
+            "parameters": [{"name": "workspace_id", "in": "path", "required": true, "schema": {"type": "string"}}],
+            "responses": answers(json!({"200": body("Them", "application/json", json!(terminals))})),
+        }},
+        "/api/terminals/{terminal_id}": {
+            "parameters": [{"name": "terminal_id", "in": "path", "required": true, "schema": {"type": "string"}}],
+            "get": {"summary": "One terminal", "responses": answers(json!({"200": body("It", "application/json", json!(terminal)), "404": refusal("No such terminal")}))},
+            "delete": {
+                "summary": "End everything it started",
+                "parameters": [{"name": "grace_s", "in": "query", "schema": {"type": "number"}, "description": "Until then terminal.keep takes it back"}],
+                "responses": answers(json!({"200": body("It, as it ended", "application/json", json!(terminal)), "404": refusal("No such terminal")})),
+            },
+        },
         "/api/tickets": {"post": {
             "summary": "A ticket for one WebSocket, good once and briefly",
             "responses": answers(json!({"201": body("The ticket", "application/json", json!(ticket))})),

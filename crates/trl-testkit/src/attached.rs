@@ -135,8 +135,11 @@ impl Attached {
         }
     }
 
+    /// Until the text was sent, as bytes or in a picture.
     pub fn until_text(&mut self, text: &str) {
-        self.until(|c| memmem(&c.bytes, text.as_bytes()));
+        let text = text.as_bytes();
+        let pictured = |c: &Self| c.picture.as_ref().is_some_and(|(_, picture)| memmem(picture, text));
+        self.until(|c| memmem(&c.bytes, text) || pictured(c));
     }
 }
 

@@ -275,6 +275,7 @@ mod tests {
                 }
                 prop_assert_eq!(read(&mut seen, &mut at), Piece::Nothing);
             }
+            prop_assert_eq!(read(&mut seen, &mut at), Piece::Nothing);
             prop_assert_eq!(seen, model);
             prop_assert_eq!(at, now);
         }

@@ -270,7 +270,12 @@ impl<'a> Desk<'a> {
                         self.show_picture(sink, place, "too far behind").await?;
                         continue;
                     }
-                    Piece::End => return self.finish(sink, place).await,
+                    Piece::End => {
+                        while let (true, Ok(heard)) = (self.ask.rich, news.try_recv()) {
+                            self.pass_on(sink, Ok(heard)).await?;
+                        }
+                        return self.finish(sink, place).await;
+                    }
                     Piece::Nothing => {}
                 }
             }
