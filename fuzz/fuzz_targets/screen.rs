@@ -6,7 +6,8 @@ use libfuzzer_sys::fuzz_target;
 use trl_screen::Screen;
 
 fuzz_target!(|bytes: &[u8]| {
-    let (cols, rows) = (u16::from(*bytes.first().unwrap_or(&80)), u16::from(*bytes.last().unwrap_or(&24)) % 50);
+    let (cols, rows) =
+        (u16::from(*bytes.first().unwrap_or(&80)), u16::from(*bytes.last().unwrap_or(&24)) % 50);
     let mut whole = Screen::new(cols, rows, 8192);
     whole.feed(bytes);
     let mut pieces = Screen::new(cols, rows, 8192);
