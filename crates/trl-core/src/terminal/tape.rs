@@ -47,6 +47,13 @@ pub struct Place {
     mark: u64,
 }
 
+impl Place {
+    /// How many changes of size there were before it.
+    pub fn mark(&self) -> u64 {
+        self.mark
+    }
+}
+
 /// What comes next for a reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
@@ -124,6 +131,12 @@ impl Tape {
         Place { offset: 0, mark: 0 }
     }
 
+    /// The place of a reader that has seen everything there is.
+    pub fn end(&self) -> Place {
+        let inner = self.lock();
+        Place { offset: inner.kept.total(), mark: inner.first_mark + inner.marks.len() as u64 }
+    }
+
     /// The place of a reader that has seen everything before `offset` and knows the size it had there.
     pub fn place_at(&self, offset: u64) -> (Place, Size) {
         let inner = self.lock();
@@ -135,11 +148,9 @@ impl Tape {
     /// At most `limit` bytes, and none from beyond the next change of size.
     pub fn read(&self, place: &mut Place, limit: usize) -> Piece {
         let inner = self.lock();
-        if let Some(mark) = inner.mark(place.mark) {
-            if mark.at <= place.offset {
-                place.mark = place.mark.max(inner.first_mark) + 1;
-                return Piece::Resized(mark);
-            }
+        if let Some(mark) = inner.mark(place.mark).filter(|mark| mark.at <= place.offset) {
+            place.mark = place.mark.max(inner.first_mark) + 1;
+            return Piece::Resized(mark);
         }
         if place.offset < inner.start() {
             return Piece::Fell { to: inner.start() };
@@ -277,6 +288,7 @@ mod tests {
                 }
                 prop_assert_eq!(read(&mut seen, &mut at), Piece::Nothing);
             }
+            prop_assert_eq!(read(&mut seen, &mut at), Piece::Nothing);
             prop_assert_eq!(seen, model);
             prop_assert_eq!(at, now);
         }

@@ -20,7 +20,7 @@ use trl_proto::{Error, ErrorCode};
 use trl_screen::{Event, Fed};
 use trl_sys::link::{Group, Notice, Request, Spawn};
 use trl_sys::poller::Watch;
-use trl_sys::pty::{Master, Read};
+use trl_sys::pty::{Master, Read, Size};
 use trl_sys::reap::Exit;
 use trl_sys::tree;
 
@@ -37,8 +37,10 @@ use crate::shell::channel::Link;
 const MOST_INPUT: usize = 1 << 20;
 /// Read at one turn, so that a flood leaves room for others.
 const TURN: usize = 256 * 1024;
-/// The model may be this far behind; past it the program waits.
+/// The model may be this far behind, and no further than half of the ring; past it the program waits.
 const MOST_LAG: u64 = 512 * 1024;
+/// Read when all is over: more than the kernel holds.
+const LAST_WORDS: usize = 96 * 1024;
 /// How long the program has to come up.
 const START_LIMIT: Duration = Duration::from_secs(10);
 /// After its program has ended, others may still hold the terminal: what they write within this is the last.
@@ -65,6 +67,8 @@ struct Task {
     buffer: Box<[u8]>,
     /// Nobody has the other side any more.
     silent: bool,
+    /// How far the model may be behind.
+    most_lag: u64,
     _seat: Seat,
 }
 
@@ -83,6 +87,7 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
     match open(&engine, &terminal) {
         Err(e) => drop(created.send(Err(start_error("prepare", &e)))),
         Ok((master, link, watch)) => {
+            let most_lag = MOST_LAG.min(engine.settings.terminal_ring as u64 / 2);
             let task = Task {
                 terminal,
                 engine,
@@ -98,6 +103,7 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
                 replies: Vec::new(),
                 buffer: Box::default(),
                 silent: false,
+                most_lag,
                 _seat: seat,
             };
             tokio::spawn(task.run());
@@ -143,14 +149,15 @@ impl Task {
         while self.phase != Phase::Over {
             tokio::task::consume_budget().await;
             let wake = self.next_moment();
-            let (model, lags) = (&self.terminal.model, self.terminal.model.lag() > MOST_LAG);
+            let (model, most) = (&self.terminal.model, self.most_lag);
+            let lags = model.lag() > most;
             let woken = tokio::select! {
                 biased;
                 _ = self.watch.ready() => Woken::Link,
                 message = self.wires.inbox.recv() => Woken::Message(message),
                 Some(fed) = self.wires.said.recv() => Woken::Said(fed),
                 () = self.master.writable(), if !self.input.is_empty() => Woken::Writable,
-                () = async { if lags { model.caught_up(MOST_LAG / 2).await } self.master.readable().await }, if !self.silent => Woken::Readable,
+                () = async { if lags { model.caught_up(most / 2).await } self.master.readable().await }, if !self.silent => Woken::Readable,
                 () = alarm.wait(wake) => Woken::Moment,
             };
             match woken {
@@ -210,13 +217,16 @@ impl Task {
                     let _ = reply.send(taken);
                 }
             }
-            Some(Message::Resize(size)) => self.resize(size),
+            Some(Message::Resize { size, reply }) => {
+                let _ = reply.send(self.resize(size));
+            }
             Some(Message::Signal { signal, reply }) => {
                 let _ = reply.send(Ok(self.signal_foreground(signal)));
             }
-            Some(Message::DestroyAt(at)) => {
+            Some(Message::DestroyAt { at, reply }) => {
                 self.terminal.public().destroy_at = at;
                 self.terminal.tell_news(News::Fate);
+                let _ = reply.send(Ok(()));
             }
             Some(Message::End { reason, grace, reply }) => {
                 self.replies.extend(reply);
@@ -226,6 +236,7 @@ impl Task {
     }
 
     fn type_in(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let bytes = self.give_way(bytes);
         if self.input.len() + bytes.len() > MOST_INPUT {
             return Err(Error::new(ErrorCode::LimitExceeded, "the program does not read its input")
                 .hint("wait, or send a signal")
@@ -235,6 +246,18 @@ impl Task {
         self.terminal.public().last_activity = Stamp::now();
         self.write();
         Ok(())
+    }
+
+    /// ^C takes back what was typed before it and waits for a program that does not read; returns what is left to type.
+    fn give_way<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        match self.master.interrupt_in(bytes) {
+            Some(at) if !self.input.is_empty() || self.master.has_backlog() => {
+                self.input.clear();
+                self.master.forget_input();
+                &bytes[at..]
+            }
+            _ => bytes,
+        }
     }
 
     /// As much as the program's side takes now.
@@ -250,17 +273,17 @@ impl Task {
         }
     }
 
-    fn resize(&mut self, size: trl_sys::pty::Size) {
+    fn resize(&mut self, size: Size) -> Result<(), Error> {
         // What was written before is for the old size.
         self.read();
-        let mut public = self.terminal.public();
-        if public.size == size || self.master.resize(size).is_err() {
-            return;
+        if self.terminal.public().size == size {
+            return Ok(());
         }
-        public.size = size;
-        drop(public);
+        self.master.resize(size).map_err(|e| Error::internal(format!("resize: {e}")))?;
+        self.terminal.public().size = size;
         self.terminal.tape.resize(size);
         self.terminal.model.wake();
+        Ok(())
     }
 
     /// Those who have the keyboard, as ^C would; how many.
@@ -275,25 +298,27 @@ impl Task {
     // ---- what comes
 
     fn read(&mut self) {
+        self.read_while(TURN, self.most_lag);
+        if let (true, Phase::Draining { .. }) = (self.silent, self.phase) {
+            self.let_go();
+        }
+    }
+
+    /// At most `most` bytes, as long as the model is less than `lag` behind.
+    fn read_while(&mut self, most: usize, lag: u64) {
         if self.buffer.is_empty() {
             // a terminal that never says anything needs none
             self.buffer = vec![0; 16 * 1024].into();
         }
         let mut taken = 0;
-        while taken < TURN && !self.silent && self.terminal.model.lag() <= MOST_LAG {
+        while taken < most && !self.silent && self.terminal.model.lag() <= lag {
             match self.master.read(&mut self.buffer) {
                 Read::Bytes(n) => {
                     self.terminal.tape.append(&self.buffer[..n]);
                     taken += n;
                 }
                 Read::Nothing => break,
-                Read::End => {
-                    self.silent = true;
-                    if let Phase::Draining { .. } = self.phase {
-                        self.let_go();
-                    }
-                    break;
-                }
+                Read::End => self.silent = true,
             }
         }
         if taken > 0 {
@@ -378,12 +403,16 @@ impl Task {
         if grace.is_zero() {
             return self.let_go();
         }
+        let mut until = Instant::now() + grace;
+        if let Phase::Ending { until: before } = self.phase {
+            until = until.min(before);
+        }
         // An interactive shell ignores TERM; HUP is what a closed window sends. A stopped job must hear it too.
         for target in tree::all_below(self.terminal.keeper(), &[]) {
             tree::signal(target, Signal::HUP);
             tree::signal(target, Signal::CONT);
         }
-        self.phase = Phase::Ending { until: Instant::now() + grace };
+        self.phase = Phase::Ending { until };
     }
 
     fn is_deserted(&self) -> bool {
@@ -408,9 +437,9 @@ impl Task {
     }
 
     fn over(&mut self) {
-        // Everything below the keeper is gone: what is in the pipe is all there will ever be.
+        // Everything below the keeper is gone: what the kernel holds is all there will ever be.
         self.master.let_go_of_peer();
-        self.read();
+        self.read_while(LAST_WORDS, u64::MAX);
         self.phase = Phase::Over;
         self.terminal.set_keeper(0);
         self.terminal.spec.secrets.forget();

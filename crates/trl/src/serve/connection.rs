@@ -58,6 +58,7 @@ impl Client {
         let principal = match server.manager.origin_of(pid) {
             Origin::Outside => Principal::Role(Role::Agent),
             Origin::Inside(session) => Principal::Inside(session),
+            Origin::InTerminal(terminal) => Principal::InTerminal(terminal),
             Origin::Unknown => return Err("its process is gone, so nobody can say whose it was"),
         };
         Ok(Self::new(server, principal))

@@ -142,8 +142,16 @@ impl Events {
     fn wants(&self, what: &trl_proto::event::Happening) -> bool {
         let session = what.session_id();
         let kind = self.params.kinds.as_ref().is_none_or(|kinds| kinds.contains(&what.kind()));
-        let own = session.is_none_or(|s| self.principal.may_see(s));
-        let asked = self.params.session_id.as_ref().is_none_or(|id| session.is_none_or(|s| s == id));
+        let of_terminal = what.terminal_id().is_some();
+        let own = match session {
+            Some(session) => self.principal.may_see(session),
+            None => !of_terminal || self.principal.may_see_terminals(),
+        };
+        let asked = match (&self.params.session_id, session) {
+            (Some(id), Some(session)) => id == session,
+            (Some(_), None) => !of_terminal,
+            (None, _) => true,
+        };
         kind && own && asked
     }
 }

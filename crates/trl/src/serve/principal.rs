@@ -7,7 +7,7 @@ use trl_core::execution::Execution;
 use trl_core::manager::Caller;
 use trl_core::session::handle::Session;
 use trl_proto::method::FromInside;
-use trl_proto::{Error, ErrorCode, ExecutionId, Method, Role, SessionId};
+use trl_proto::{Error, ErrorCode, ExecutionId, Method, Role, SessionId, TerminalId};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Principal {
@@ -15,20 +15,24 @@ pub(crate) enum Principal {
     Role(Role),
     /// A process of a session: that session and no other, and no token raises it.
     Inside(SessionId),
+    /// A process of a terminal, which is nobody's session.
+    InTerminal(TerminalId),
 }
 
 impl Principal {
     pub(crate) fn role(&self) -> Role {
         match self {
             Self::Role(role) => *role,
-            Self::Inside(_) => Role::Agent,
+            Self::Inside(_) | Self::InTerminal(_) => Role::Agent,
         }
     }
 
-    pub(crate) fn pinned_to(&self) -> Option<&SessionId> {
+    /// The session or terminal it is a process of.
+    pub(crate) fn pinned_to(&self) -> Option<&str> {
         match self {
             Self::Role(_) => None,
-            Self::Inside(id) => Some(id),
+            Self::Inside(id) => Some(id.as_str()),
+            Self::InTerminal(id) => Some(id.as_str()),
         }
     }
 
@@ -37,6 +41,7 @@ impl Principal {
         let name = match self {
             Self::Role(role) => format!("{role:?}"),
             Self::Inside(id) => id.to_string(),
+            Self::InTerminal(id) => id.to_string(),
         };
         let bounded = self.role() == Role::Agent && agents_most > 0;
         Caller { name, max_sessions: if bounded { agents_most } else { usize::MAX } }
@@ -48,14 +53,26 @@ impl Principal {
             return Err(forbidden(format!("{} needs the operator", method.name()))
                 .hint("present the operator token with system.auth as the first request"));
         }
-        if matches!(self, Self::Inside(_)) && method.from_inside() == FromInside::Refused {
-            return Err(forbidden(format!("{} is not for processes inside a session", method.name())));
+        if self.pinned_to().is_some() && method.from_inside() == FromInside::Refused {
+            return Err(forbidden(format!(
+                "{} is not for processes inside a session or terminal",
+                method.name()
+            )));
         }
         Ok(())
     }
 
     pub(crate) fn may_see(&self, session: &SessionId) -> bool {
-        self.pinned_to().is_none_or(|own| own == session)
+        match self {
+            Self::Role(_) => true,
+            Self::Inside(own) => own == session,
+            Self::InTerminal(_) => false,
+        }
+    }
+
+    /// Terminals are for those outside.
+    pub(crate) fn may_see_terminals(&self) -> bool {
+        self.pinned_to().is_none()
     }
 
     pub(crate) fn session(&self, manager: &Manager, id: &SessionId) -> Result<Arc<Session>, Error> {
@@ -72,7 +89,7 @@ impl Principal {
     pub(crate) fn check(&self, session: &SessionId) -> Result<(), Error> {
         match self.may_see(session) {
             true => Ok(()),
-            false => Err(forbidden("a process inside a session may only touch its own".into())),
+            false => Err(forbidden("a process inside a session or terminal may touch no other".into())),
         }
     }
 }
@@ -90,10 +107,14 @@ mod tests {
         let own = SessionId::random();
         let inside = Principal::Inside(own.clone());
         assert!(inside.check(&own).is_ok());
-        assert_eq!(inside.check(&SessionId::random()).unwrap_err().code, ErrorCode::Forbidden);
-        for method in Method::ALL {
-            let refused = method.from_inside() == FromInside::Refused || !method.allows(Role::Agent);
-            assert_eq!(inside.may_call(*method).is_err(), refused, "{}", method.name());
+        for inside in [inside, Principal::InTerminal(TerminalId::random())] {
+            assert_eq!(inside.check(&SessionId::random()).unwrap_err().code, ErrorCode::Forbidden);
+            assert!(!inside.may_see_terminals());
+            for method in Method::ALL {
+                let refused = method.from_inside() == FromInside::Refused || !method.allows(Role::Agent);
+                assert_eq!(inside.may_call(*method).is_err(), refused, "{}", method.name());
+                assert!(refused || !method.name().starts_with("terminal."), "{}", method.name());
+            }
         }
     }
 
