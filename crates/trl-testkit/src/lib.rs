@@ -3,6 +3,7 @@
 //! 1. [`Daemon`] starts `trl serve` in a temporary directory and, when dropped, checks that nothing of it is left.
 //! 2. [`Client`] speaks both envelopes over its socket, blocking, with a deadline on every wait.
 //! 3. [`Session`] is a client with one session: `run` a command, or `stream` one and wait for what it prints.
+//!    [`Terminal`] is one with a terminal: type, look, wait for what is shown.
 //! 4. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
 //!
 //! It knows the wire and nothing of the inside. It has no async runtime, so a test reads top to bottom. Nothing here
@@ -17,6 +18,7 @@ pub mod scratch;
 pub mod session;
 pub mod shell;
 pub mod streaming;
+pub mod terminal;
 
 use std::time::{Duration, Instant};
 
@@ -29,6 +31,7 @@ pub use serde_json::{Value, json};
 pub use session::{Run, Session};
 pub use shell::Shell;
 pub use streaming::Streaming;
+pub use terminal::Terminal;
 
 /// How long any single wait may take before it counts as "never": far beyond what a loaded machine needs, and below the
 /// hard limit the test runner puts on a test.
