@@ -14,6 +14,8 @@ use crate::output::{Budget, Capacity, Kept};
 
 /// Sizes remembered; a terminal that is resized more often within the ring has a restless window.
 const MOST_MARKS: usize = 4096;
+/// Kept of each tape even when all memory for output is taken: a picture must not have a gap.
+const GRANTED: usize = 192 * 1024;
 
 #[derive(Debug)]
 pub struct Tape {
@@ -75,7 +77,7 @@ pub enum Piece {
 impl Tape {
     pub fn new(bytes: usize, size: Size, budget: Arc<Budget>) -> Self {
         let inner = Inner {
-            kept: Kept::new(Capacity::tail(bytes), budget, None),
+            kept: Kept::new(Capacity::tail(bytes), budget, None).granted(GRANTED),
             marks: VecDeque::from([Mark { at: 0, size }]),
             first_mark: 0,
             closed: false,
@@ -115,6 +117,11 @@ impl Tape {
     /// Bytes written so far.
     pub fn head(&self) -> u64 {
         self.lock().kept.total()
+    }
+
+    /// How far a reader may be behind and still lose nothing.
+    pub fn assured(&self) -> u64 {
+        self.lock().kept.assured() as u64
     }
 
     /// The oldest byte that is still here.

@@ -37,10 +37,12 @@ use crate::shell::channel::Link;
 const MOST_INPUT: usize = 1 << 20;
 /// Read at one turn, so that a flood leaves room for others.
 const TURN: usize = 256 * 1024;
-/// The model may be this far behind, and no further than half of the ring; past it the program waits.
+/// The model may be this far behind, as far as the tape holds that much; past it the program waits.
 const MOST_LAG: u64 = 512 * 1024;
 /// Read when all is over: more than the kernel holds.
 const LAST_WORDS: usize = 96 * 1024;
+/// Asked for at a time.
+const CHUNK: usize = 16 * 1024;
 /// How long the program has to come up.
 const START_LIMIT: Duration = Duration::from_secs(10);
 /// After its program has ended, others may still hold the terminal: what they write within this is the last.
@@ -57,6 +59,8 @@ struct Task {
     master: Master,
     link: Link,
     watch: Watch,
+    /// For the keeper, once it has said who it is: nobody below it may knock at the daemon's door before that.
+    order: Option<Request>,
     phase: Phase,
     created: Option<Reply<()>>,
     /// What the program has not taken yet.
@@ -67,9 +71,7 @@ struct Task {
     buffer: Box<[u8]>,
     /// Nobody has the other side any more.
     silent: bool,
-    /// How far the model may be behind.
-    most_lag: u64,
-    _seat: Seat,
+    seat: Option<Seat>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,8 +88,7 @@ enum Phase {
 pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: Seat, created: Reply<()>) {
     match open(&engine, &terminal) {
         Err(e) => drop(created.send(Err(start_error("prepare", &e)))),
-        Ok((master, link, watch)) => {
-            let most_lag = MOST_LAG.min(engine.settings.terminal_ring as u64 / 2);
+        Ok((master, link, watch, order)) => {
             let task = Task {
                 terminal,
                 engine,
@@ -95,6 +96,7 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
                 master,
                 link,
                 watch,
+                order: Some(order),
                 phase: Phase::Starting { until: Instant::now() + START_LIMIT },
                 created: Some(created),
                 input: VecDeque::new(),
@@ -103,24 +105,23 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
                 replies: Vec::new(),
                 buffer: Box::default(),
                 silent: false,
-                most_lag,
-                _seat: seat,
+                seat: Some(seat),
             };
             tokio::spawn(task.run());
         }
     }
 }
 
-fn open(engine: &Engine, terminal: &Terminal) -> io::Result<(Master, Link, Watch)> {
+fn open(engine: &Engine, terminal: &Terminal) -> io::Result<(Master, Link, Watch, Request)> {
     let spec = &terminal.spec;
     let dir = engine.place.session_dir(spec.id.as_str())?;
     let master = Master::open(spec.size)?;
     let watch = Watch::new()?;
-    let mut link = Link::new(engine.keeper()?, &watch)?;
+    let link = Link::new(engine.keeper()?, &watch)?;
     let device = master.device()?;
     let mut env = spec.environ();
     env.push([b"PWD=", spec.working_dir.as_bytes()].concat());
-    let request = Request::Spawn(Spawn {
+    let order = Request::Spawn(Spawn {
         argv: spec.argv.iter().map(|a| a.as_bytes().to_vec()).collect(),
         env,
         cwd: spec.working_dir.as_bytes().to_vec(),
@@ -130,8 +131,7 @@ fn open(engine: &Engine, terminal: &Terminal) -> io::Result<(Master, Link, Watch
         group: Group::Leads,
         terminal: true,
     });
-    link.send(request.encode())?;
-    Ok((master, link, watch))
+    Ok((master, link, watch, order))
 }
 
 enum Woken {
@@ -149,7 +149,7 @@ impl Task {
         while self.phase != Phase::Over {
             tokio::task::consume_budget().await;
             let wake = self.next_moment();
-            let (model, most) = (&self.terminal.model, self.most_lag);
+            let (model, most) = (&self.terminal.model, self.most_lag());
             let lags = model.lag() > most;
             let woken = tokio::select! {
                 biased;
@@ -168,6 +168,11 @@ impl Task {
                 Woken::Writable => self.write(),
                 Woken::Moment => self.moment(Instant::now()),
             }
+        }
+        // What it said last is still being understood.
+        self.terminal.model.reach_now().await;
+        while let Ok(fed) = self.wires.said.try_recv() {
+            self.said(fed);
         }
     }
 
@@ -298,17 +303,22 @@ impl Task {
     // ---- what comes
 
     fn read(&mut self) {
-        self.read_while(TURN, self.most_lag);
+        self.read_while(TURN, self.most_lag());
         if let (true, Phase::Draining { .. }) = (self.silent, self.phase) {
             self.let_go();
         }
+    }
+
+    /// How far the model may be behind and get everything, also what comes at once in the end.
+    fn most_lag(&self) -> u64 {
+        MOST_LAG.min(self.terminal.tape.assured().saturating_sub((LAST_WORDS + CHUNK) as u64))
     }
 
     /// At most `most` bytes, as long as the model is less than `lag` behind.
     fn read_while(&mut self, most: usize, lag: u64) {
         if self.buffer.is_empty() {
             // a terminal that never says anything needs none
-            self.buffer = vec![0; 16 * 1024].into();
+            self.buffer = vec![0; CHUNK].into();
         }
         let mut taken = 0;
         while taken < most && !self.silent && self.terminal.model.lag() <= lag {
@@ -346,7 +356,7 @@ impl Task {
         let heard = self.link.hear();
         for notice in heard.notices {
             match notice {
-                Notice::Hello { keeper } => self.terminal.set_keeper(keeper),
+                Notice::Hello { keeper } => self.keeper_here(keeper),
                 Notice::Started { pid } => self.started(pid),
                 Notice::Failed { stage, errno } => {
                     self.fail(start_error(stage.name(), &io::Error::from_raw_os_error(errno)));
@@ -360,6 +370,14 @@ impl Task {
         }
         if heard.gone {
             self.keeper_gone();
+        }
+    }
+
+    fn keeper_here(&mut self, keeper: i32) {
+        self.terminal.set_keeper(keeper);
+        if let Some(order) = self.order.take() {
+            // a keeper that is gone again shows as the end of the link
+            let _ = self.link.send(order.encode());
         }
     }
 
@@ -441,6 +459,7 @@ impl Task {
         self.master.let_go_of_peer();
         self.read_while(LAST_WORDS, u64::MAX);
         self.phase = Phase::Over;
+        self.seat = None;
         self.terminal.set_keeper(0);
         self.terminal.spec.secrets.forget();
         // An end nobody saw was the keeper's doing.

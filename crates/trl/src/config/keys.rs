@@ -122,7 +122,6 @@ pub(crate) static KEYS: &[Key] = &[
         settings.terminal_ring,
         "Output of a terminal that a client may have missed and still get, byte for byte"
     )
-    // below this the screen could not keep up with what the kernel still holds at a program's end
     .range(262_144..=GIB),
     key!(
         "terminals.scrollback_bytes",

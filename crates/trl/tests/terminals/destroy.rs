@@ -13,8 +13,11 @@ fn heard(daemon: &trl_testkit::Daemon, file: &str) -> String {
 fn a_stopped_job_and_a_child_that_left_hear_it() {
     let daemon = builder().set("terminals", "grace_s", 30).start();
     let log = daemon.dir().text("heard");
+    // TERM is what bash has for stopped jobs when it leaves.
     let tell = |who: &str| {
-        format!("trap 'echo {who} >>{log}; exit' HUP; echo {who} is up; while :; do sleep 0.01; done")
+        format!(
+            "trap '' TERM; trap 'echo {who} >>{log}; exit' HUP; echo {who} is up; while :; do sleep 0.01; done"
+        )
     };
     let (stopped, left) =
         (daemon.dir().file("stopped", tell("stopped")), daemon.dir().file("left", tell("left")));

@@ -51,6 +51,25 @@ fn a_burst_before_the_end_is_all_there() {
 }
 
 #[test]
+fn little_memory_makes_no_gap_in_the_picture() {
+    let short = crate::builder().set("output", "total_bytes", 1024).start();
+    let small = crate::builder().set("terminals", "ring_bytes", "\"256KiB\"").start();
+    for daemon in [short, small] {
+        // Each line moves the region it is in by one; a lost byte shows in the count at the end.
+        let mut terminal = daemon.terminal_running(
+            "i=0; while [ $i -lt 9 ]; do printf '\\033[%d;1H' $((i+1)); seq -s ' ' 1 9000 | tr -d '\\n'; i=$((i+1)); done; \
+             printf '\\033[2J\\033[H'; printf '\\033[1mbold'; seq -s, 1 20; printf 'the last line'",
+        );
+        let info = terminal.ended();
+        assert!(info["head"].as_u64().is_some_and(|head| head > 300_000), "{info}");
+        let screen = terminal.ok("terminal.screen", json!({}));
+        assert_eq!(screen["offset"], info["head"]);
+        let lines = terminal.lines();
+        assert!(lines[0].starts_with("bold1,2,3,4") && lines[1] == "the last line", "{lines:?}");
+    }
+}
+
+#[test]
 fn many_short_ones_lose_nothing() {
     let daemon = daemon();
     for round in 0..40 {
@@ -84,6 +103,7 @@ fn an_ended_terminal_stays_readable_and_takes_nothing() {
     assert_eq!(terminal.lines(), ["last words"]);
     assert!(String::from_utf8_lossy(&terminal.snapshot()).contains("last words"));
     assert_eq!(terminal.ok("terminal.screen", json!({}))["title"], "a title");
+    trl_testkit::eventually("its title is known", || terminal.info()["title"] == "a title");
     for (method, extra) in [
         ("terminal.input", json!({"data": "x"})),
         ("terminal.resize", json!({"cols": 90, "rows": 30})),

@@ -12,7 +12,7 @@ fn a_shell_is_interactive_and_remembers() {
         let mut terminal = daemon.terminal(json!({"shell": shell}));
         terminal.enter("case $- in *i*) here=interactive;; esac");
         terminal.enter("echo \"<$here>\"");
-        terminal.wait_line("<interactive>");
+        terminal.wait("<interactive>");
         terminal.enter("exit 3");
         assert_eq!(terminal.ended()["exit_code"], 3);
     }
