@@ -3,7 +3,8 @@
 //! 1. Programs are looked for where an ordinary user finds them; the missing ones are installed as Debian packages when
 //!    this is root on Debian.
 //! 2. Cargo tools are tried, and the missing ones installed from the registry.
-//! 3. What is still missing is named with what will be skipped for it. In CI it is an error.
+//! 3. The packages of the restore test's judge are installed beside it, in the versions its lock file names.
+//! 4. What is still missing is named with what will be skipped for it. In CI it is an error.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +14,7 @@ use anyhow::{Result, bail};
 use crate::{place, steps};
 
 /// A program the tests drive, and the Debian package that has it.
-const PROGRAMS: [(&str, &str); 10] = [
+const PROGRAMS: [(&str, &str); 17] = [
     ("dash", "dash"),
     ("bash", "bash"),
     ("zsh", "zsh"),
@@ -23,6 +24,14 @@ const PROGRAMS: [(&str, &str); 10] = [
     ("setpriv", "util-linux"),
     ("python3", "python3"),
     ("node", "nodejs"),
+    ("npm", "npm"),
+    // Recorded by the restore test of the screen model.
+    ("vim", "vim"),
+    ("less", "less"),
+    ("top", "procps"),
+    ("htop", "htop"),
+    ("tmux", "tmux"),
+    ("nano", "nano"),
     // For libFuzzer.
     ("c++", "g++"),
 ];
@@ -53,6 +62,7 @@ pub(crate) fn meet() -> Result<()> {
             }
         }
     }
+    install_judge();
     let missing = missing();
     for line in &missing {
         eprintln!("missing: {line}");
@@ -68,13 +78,33 @@ fn wanted(tool: &str) -> bool {
     tool != "fuzz" || crate::fuzz::has_nightly()
 }
 
+/// The directory of the terminal that snapshots are judged by.
+const JUDGE: &str = "crates/trl-screen/tests/judge";
+
+fn has_judge() -> bool {
+    place::root().join(JUDGE).join("node_modules/@xterm/headless/package.json").is_file()
+}
+
+fn install_judge() {
+    if has_judge() || !has_program("npm") {
+        return;
+    }
+    let mut install = Command::new("npm");
+    install.args(["ci", "--no-audit", "--no-fund"]).current_dir(place::root().join(JUDGE));
+    if let Err(error) = steps::must(&mut install) {
+        eprintln!("{error:#}");
+    }
+}
+
 fn missing() -> Vec<String> {
     let programs = PROGRAMS.iter().filter(|(name, _)| !has_program(name));
     let programs =
         programs.map(|(name, package)| format!("{name} (package {package}): its tests are skipped"));
     let tools = TOOLS.iter().filter(|(name, _)| !has_tool(name));
     let tools = tools.map(|(name, without)| format!("cargo-{name}: without it, {without} is skipped"));
-    programs.chain(tools).collect()
+    let judge =
+        (!has_judge()).then(|| "xterm.js for node: without it, restored screens are not judged".to_string());
+    programs.chain(tools).chain(judge).collect()
 }
 
 fn install_programs() -> Result<()> {

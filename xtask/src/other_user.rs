@@ -143,8 +143,10 @@ fn copy_tree(from: &Path, to: &Path) -> Result<()> {
         let entry = entry?;
         let (source, copy) = (entry.path(), to.join(entry.file_name()));
         let kind = entry.file_type()?;
-        if kind.is_dir() && !["target", ".git", "node_modules"].iter().any(|name| entry.file_name() == *name)
-        {
+        // The judge's packages are few, and the tests cannot do without them.
+        let packages = entry.file_name() == "node_modules" && !from.ends_with("tests/judge");
+        let skipped = packages || ["target", ".git"].iter().any(|name| entry.file_name() == *name);
+        if kind.is_dir() && !skipped {
             copy_tree(&source, &copy)?;
         } else if kind.is_file() && !same(&source, &copy) {
             fs::copy(&source, &copy)?;

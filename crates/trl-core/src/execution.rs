@@ -10,11 +10,14 @@ use trl_proto::{Dialect, Error, ExecutionId, SessionId};
 
 use crate::clock::Stamp;
 use crate::output::Log;
+use crate::session::spec::Spec;
 
 #[derive(Debug)]
 pub struct Execution {
     pub id: ExecutionId,
     pub session: SessionId,
+    /// Who made its session: it may be asked about when the session is long forgotten.
+    pub owner: Arc<str>,
     pub command: Box<str>,
     pub created: Stamp,
     pub stdout: Arc<Log>,
@@ -40,10 +43,20 @@ pub struct Finished {
 }
 
 impl Execution {
-    pub fn new(session: SessionId, command: &str, logs: (Arc<Log>, Arc<Log>)) -> Arc<Self> {
+    pub fn new(spec: &Spec, command: &str, logs: (Arc<Log>, Arc<Log>)) -> Arc<Self> {
+        Self::of(spec.id.clone(), Arc::clone(&spec.owner), command, logs)
+    }
+
+    pub(crate) fn of(
+        session: SessionId,
+        owner: Arc<str>,
+        command: &str,
+        logs: (Arc<Log>, Arc<Log>),
+    ) -> Arc<Self> {
         Arc::new(Self {
             id: ExecutionId::random(),
             session,
+            owner,
             command: command.into(),
             created: Stamp::now(),
             stdout: logs.0,

@@ -89,7 +89,7 @@ mod tests {
         let registry = Registry::new(3, 100_000);
         let session = SessionId::random();
         let add = |bytes: usize| {
-            let execution = Execution::new(session.clone(), "x", (log(), log()));
+            let execution = Execution::of(session.clone(), "tester".into(), "x", (log(), log()));
             execution.stdout.append(&vec![0; bytes]);
             registry.add(&execution);
             registry.retire(&execution);

@@ -135,7 +135,7 @@ fn parse_one(text: &str, usual: Dialect) -> std::result::Result<Request, Malform
 }
 
 fn is_id(id: &RawValue) -> bool {
-    !id.get().starts_with(['{', '['])
+    id.get().starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit())
 }
 
 fn no_object(text: &str) -> Fault {
@@ -354,6 +354,8 @@ mod tests {
             (r#"{"id":1,"method":7}"#, Some("1"), why("`method` must be a string, not 7")),
             (r#"{"jsonrpc":"1.0","id":1,"method":"x"}"#, Some("1"), why("`jsonrpc` must be \"2.0\"")),
             (r#"{"id":{},"method":"x"}"#, None, why("`id` must be a string or a number")),
+            (r#"{"id":true,"method":"x"}"#, None, why("`id` must be a string or a number")),
+            (r#"{"id":false}"#, None, why("missing field `method`")),
             (r#"{"id":1,"method":"x","method":"y"}"#, Some("1"), why("duplicate field `method`")),
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"x","parms":{}}"#,

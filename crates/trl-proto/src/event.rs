@@ -7,6 +7,7 @@ use crate::id::{ExecutionId, SessionId, StreamId, TerminalId};
 use crate::session::SessionState;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SubscribeParams {
     /// Only these kinds; all when absent.
@@ -20,6 +21,7 @@ pub struct SubscribeParams {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Subscribed {
     pub stream_id: StreamId,
     /// The newest event at the time of subscribing.
@@ -28,6 +30,7 @@ pub struct Subscribed {
 
 /// One thing that happened.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
     pub seq: u64,
     pub time: String,
@@ -36,6 +39,7 @@ pub struct Event {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind")]
 pub enum Happening {
     #[serde(rename = "session.created")]
@@ -69,6 +73,7 @@ pub enum Happening {
 
 /// The name of a [`Happening`] without its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Kind {
     #[serde(rename = "session.created")]
     SessionCreated,

@@ -11,6 +11,7 @@ use crate::unique;
 
 /// What happens to a command when the connection that asked for it goes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnDisconnect {
     #[default]
@@ -20,6 +21,7 @@ pub enum OnDisconnect {
 
 /// `exec.run` and `exec.stream`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RunParams {
     /// None: a throw-away session.
@@ -57,6 +59,7 @@ pub struct RunParams {
 
 /// What became of the session's shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ShellState {
     /// The command's effects are in it.
@@ -70,6 +73,7 @@ pub enum ShellState {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Range {
     pub from: u64,
     pub to: u64,
@@ -77,6 +81,7 @@ pub struct Range {
 
 /// Ranges that fell out of the middle of the streams.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Omitted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdout: Option<Range>,
@@ -86,6 +91,7 @@ pub struct Omitted {
 
 /// How a command ended: everything but its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcome {
     pub execution_id: ExecutionId,
     /// 128+n when it was killed by signal n.
@@ -113,6 +119,7 @@ pub struct Outcome {
 
 /// A result with its text.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunResult {
     pub stdout: String,
     pub stdout_encoding: Encoding,
@@ -141,12 +148,17 @@ impl RunResult {
 
 /// The reply to `exec.stream`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamStarted {
     pub stream_id: StreamId,
     pub execution_id: ExecutionId,
+    /// Over plain HTTP, which has no pushes: where to read them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Stream {
     #[default]
@@ -168,6 +180,7 @@ pub struct OutputPush<'a> {
 
 /// The push `exec.output`, as it is read.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputPushed {
     pub stream_id: StreamId,
     pub execution_id: ExecutionId,
@@ -183,6 +196,7 @@ pub struct OutputPushed {
 
 /// The push `exec.exit`, the last of a stream.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExitPush {
     pub stream_id: StreamId,
     #[serde(flatten)]
@@ -190,6 +204,7 @@ pub struct ExitPush {
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CancelParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -205,6 +220,7 @@ pub struct CancelParams {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cancelled {
     pub execution_id: ExecutionId,
     /// False when the command had ended by itself before the cancel reached it.
@@ -212,6 +228,7 @@ pub struct Cancelled {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct InputParams {
     pub execution_id: ExecutionId,
@@ -225,12 +242,14 @@ pub struct InputParams {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InputTaken {
     pub execution_id: ExecutionId,
     pub written_bytes: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SignalParams {
     pub execution_id: ExecutionId,
@@ -239,6 +258,7 @@ pub struct SignalParams {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Signalled {
     pub execution_id: ExecutionId,
     /// How many processes got it.
@@ -246,6 +266,7 @@ pub struct Signalled {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OutputParams {
     pub execution_id: ExecutionId,
@@ -258,6 +279,7 @@ pub struct OutputParams {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputSlice {
     pub data: String,
     pub encoding: Encoding,
@@ -273,12 +295,14 @@ pub struct OutputSlice {
 
 /// Parameters of methods that only name an execution.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExecutionParams {
     pub execution_id: ExecutionId,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ExecutionStatus {
     Queued,
@@ -288,6 +312,7 @@ pub enum ExecutionStatus {
 
 /// `exec.result`: the status, and the result once there is one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResultReply {
     pub status: ExecutionStatus,
     #[serde(flatten)]
@@ -295,6 +320,7 @@ pub struct ResultReply {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ResultBody {
     Done(RunResult),
@@ -302,6 +328,7 @@ pub enum ResultBody {
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExecListParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -309,6 +336,7 @@ pub struct ExecListParams {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExecutionInfo {
     pub execution_id: ExecutionId,
     pub session_id: SessionId,
@@ -323,6 +351,7 @@ pub struct ExecutionInfo {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExecutionList {
     pub executions: Vec<ExecutionInfo>,
 }

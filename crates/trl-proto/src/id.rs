@@ -85,6 +85,17 @@ macro_rules! id {
             }
         }
 
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                crate::openapi::id_schema($prefix)
+            }
+        }
+
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
                 d.deserialize_str(Read(PhantomData))
@@ -108,6 +119,10 @@ id!(
 id!(
     /// One subscription to pushes of a connection: `st-xxxxxxxx`.
     StreamId, "st-", 8
+);
+id!(
+    /// A token, by its public name: `tok-xxxxxxxx`.
+    TokenId, "tok-", 8
 );
 
 #[cfg(test)]

@@ -5,9 +5,10 @@
 //!
 //! 1. [`envelope`] turns one line into requests and replies into lines, in both dialects.
 //! 2. [`method`] is the one table of methods: name, who may call it.
-//! 3. [`session`], [`exec`], [`terminal`], [`system`] and [`event`] hold the parameters and results of each family.
+//! 3. [`session`], [`exec`], [`terminal`], [`system`], [`token`] and [`event`] hold the parameters and results of each
+//!    family.
 //! 4. [`explain`] says what is wrong with parameters, [`unique`] refuses a name given twice.
-//! 5. [`text`] carries bytes inside JSON strings; [`error`] is every way a request can be refused.
+//! 5. `openapi` (feature `schema`, for a test) describes the HTTP door. [`text`] carries bytes inside JSON strings; [`error`] is every way a request can be refused.
 
 pub mod envelope;
 pub mod error;
@@ -17,17 +18,20 @@ mod explain;
 pub mod id;
 pub mod method;
 pub mod nearest;
+#[cfg(feature = "schema")]
+pub mod openapi;
 pub mod random;
 pub mod session;
 pub mod system;
 pub mod terminal;
 pub mod text;
+pub mod token;
 mod unique;
 
 pub use envelope::Dialect;
 pub use error::{Error, ErrorCode, Result};
 pub use explain::by_name;
-pub use id::{ExecutionId, SessionId, StreamId, TerminalId};
+pub use id::{ExecutionId, SessionId, StreamId, TerminalId, TokenId};
 pub use method::{Method, Role};
 pub use text::{Encoding, Text};
 

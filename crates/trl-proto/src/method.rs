@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a connection may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Watches.
@@ -80,6 +81,9 @@ methods! {
     ExecOutput      "exec.output"      Watch   Allowed "read output by byte offset";
     ExecResult      "exec.result"      Watch   Allowed "the result of an execution, as long as it is retained";
     ExecList        "exec.list"        Watch   Allowed "live and retained executions";
+    TokenCreate     "token.create"     Operate Refused "make a token with a role; the reply alone holds it";
+    TokenList       "token.list"       Operate Refused "the tokens there are, without their secrets";
+    TokenRevoke     "token.revoke"     Operate Refused "end a token, and the connections that use it";
     EventsSubscribe "events.subscribe" Watch   Allowed "push what happens to sessions and executions";
     TerminalCreate  "terminal.create"  Run     Refused "start a program on a terminal";
     TerminalList    "terminal.list"    Watch   Refused "the terminals this connection may see";

@@ -10,6 +10,7 @@ use crate::unique;
 
 /// Where a session stands. Drawn in `docs/architecture.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SessionState {
     /// Its shell is starting.
@@ -39,6 +40,7 @@ impl SessionState {
 
 /// What a command that ends its shell (`exit 3`) does to the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnExit {
     /// The shell goes back to what it was before the command.
@@ -50,6 +52,7 @@ pub enum OnExit {
 
 /// When the rollback point is renewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Renewal {
     /// After every command: a rollback loses nothing but the failed command.
@@ -60,6 +63,7 @@ pub enum Renewal {
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CreateParams {
     /// The shell program; `/bin/sh` unless told otherwise.
@@ -96,6 +100,7 @@ pub struct CreateParams {
 
 /// A session as `create`, `list`, `info`, `get`, `close`, `reset` and `destroy` show it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionInfo {
     pub session_id: SessionId,
     pub name: Option<String>,
@@ -103,6 +108,8 @@ pub struct SessionInfo {
     pub shell: String,
     pub working_dir: String,
     pub state: SessionState,
+    /// Who made it: `agent`, `operator`, or the id of a token.
+    pub owner: String,
     pub created_at: String,
     pub last_activity: String,
     pub runtime: String,
@@ -131,6 +138,7 @@ pub struct SessionInfo {
 
 /// The command a session is busy with.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Running {
     pub execution_id: ExecutionId,
     pub command: String,
@@ -138,6 +146,7 @@ pub struct Running {
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ListParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -148,18 +157,21 @@ pub struct ListParams {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionList {
     pub sessions: Vec<SessionInfo>,
 }
 
 /// Parameters of methods that only name a session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SessionParams {
     pub session_id: SessionId,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GetParams {
     pub session_id: SessionId,
@@ -169,6 +181,7 @@ pub struct GetParams {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DestroyParams {
     pub session_id: SessionId,
@@ -178,6 +191,7 @@ pub struct DestroyParams {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Destroyed {
     pub session_id: SessionId,
     pub state: SessionState,

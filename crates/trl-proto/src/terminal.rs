@@ -10,6 +10,7 @@ use crate::unique;
 
 /// Whose window decides how large a terminal is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SizePolicy {
     /// That of the client that typed last, or claimed it.
@@ -23,6 +24,7 @@ pub enum SizePolicy {
 
 /// Where a terminal stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TerminalState {
     Running,
@@ -31,6 +33,7 @@ pub enum TerminalState {
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CreateParams {
     /// The shell program, started as an interactive one; the user's own unless told otherwise.
@@ -72,6 +75,7 @@ pub struct CreateParams {
 
 /// A terminal as `create`, `list` and `get` show it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TerminalInfo {
     pub terminal_id: TerminalId,
     pub name: Option<String>,
@@ -117,6 +121,7 @@ pub struct TerminalInfo {
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ListParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,18 +129,21 @@ pub struct ListParams {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TerminalList {
     pub terminals: Vec<TerminalInfo>,
 }
 
 /// Parameters of methods that only name a terminal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TerminalParams {
     pub terminal_id: TerminalId,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct InputParams {
     pub terminal_id: TerminalId,
@@ -145,12 +153,14 @@ pub struct InputParams {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InputTaken {
     pub terminal_id: TerminalId,
     pub written_bytes: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ResizeParams {
     pub terminal_id: TerminalId,
@@ -159,6 +169,7 @@ pub struct ResizeParams {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SignalParams {
     pub terminal_id: TerminalId,
@@ -166,6 +177,7 @@ pub struct SignalParams {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Signalled {
     pub terminal_id: TerminalId,
     /// How many processes got it.
@@ -173,6 +185,7 @@ pub struct Signalled {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SnapshotParams {
     pub terminal_id: TerminalId,
@@ -183,6 +196,7 @@ pub struct SnapshotParams {
 
 /// Bytes that bring a fresh terminal of this size to the same state.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Snapshot {
     pub terminal_id: TerminalId,
     #[serde(rename = "gen")]
@@ -197,6 +211,7 @@ pub struct Snapshot {
 
 /// How a screen is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ScreenFormat {
     #[default]
@@ -208,6 +223,7 @@ pub enum ScreenFormat {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ScreenParams {
     pub terminal_id: TerminalId,
@@ -217,6 +233,7 @@ pub struct ScreenParams {
 
 /// What a person would see.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Screen {
     pub terminal_id: TerminalId,
     /// Bytes of output this shows.
@@ -239,6 +256,7 @@ pub struct Screen {
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScreenCursor {
     pub col: u16,
     pub row: u16,
@@ -246,6 +264,7 @@ pub struct ScreenCursor {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DestroyParams {
     pub terminal_id: TerminalId,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::buffer::Buffer;
-use crate::cell::{COLOR, Cell, EXTENDED};
+use crate::cell::{COLOR, Cell, EXTENDED, UNDERLINE};
 use crate::modes::Modes;
 use crate::row::Row;
 use crate::screen::Screen;
@@ -48,6 +48,11 @@ pub struct Dump {
     pub cwd: Option<String>,
     pub palette: String,
     pub kitty: Vec<Vec<u8>>,
+}
+
+/// The style of an underline counts only where there is one.
+fn in_force(fg: u32, underline: u32) -> u32 {
+    if fg & UNDERLINE == 0 { underline & COLOR } else { underline }
 }
 
 impl Dump {
@@ -105,7 +110,7 @@ impl Screen {
             normal: self.dump_buffer(&terminal.normal),
             alt: self.dump_buffer(&terminal.alt),
             modes: terminal.modes,
-            pen: (pen.fg, pen.bg, if pen.bg & EXTENDED == 0 { pen.underline & COLOR } else { pen.underline }),
+            pen: (pen.fg, pen.bg, in_force(pen.fg, pen.underline)),
             charsets: (charsets.sets.map(name), name(charsets.current), charsets.level),
             title: terminal.title.clone(),
             icon: terminal.icon.clone(),
@@ -151,7 +156,7 @@ impl Screen {
                 cell.width(),
                 cell.fg,
                 cell.bg,
-                ext.map_or(0, |ext| ext.underline),
+                ext.map_or(0, |ext| in_force(cell.fg, ext.underline)),
                 link.unwrap_or_default(),
             )
         };

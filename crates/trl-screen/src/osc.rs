@@ -59,7 +59,7 @@ impl Palette {
             BACKGROUND => self.theme.background,
             CURSOR => self.theme.cursor,
             16..232 => {
-                let step = |n: u16| if n % 6 == 0 { 0 } else { (n % 6 * 40 + 55) as u8 };
+                let step = |n: u16| if n.is_multiple_of(6) { 0 } else { (n % 6 * 40 + 55) as u8 };
                 let n = place - 16;
                 [step(n / 36), step(n / 6), step(n)]
             }
@@ -176,7 +176,8 @@ impl Terminal {
         // ConEmu's numbers share the code: 9;4 is a progress bar, 9;9 a directory.
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let first = rest.split(';').next().unwrap_or_default();
-        if !rest.is_empty() && !(is_number(first) && rest.contains(';')) {
+        let numbered = is_number(first) && rest.contains(';');
+        if !rest.is_empty() && !numbered {
             self.notification(None, rest);
         }
     }

@@ -154,6 +154,31 @@ pub(crate) fn underline_color(underline: u32) -> String {
     if out.is_empty() { out } else { format!("\x1b[{}m", &out[1..]) }
 }
 
+/// The sequence from one set of colours and flags to another, underlining aside.
+pub(crate) fn change((fg0, bg0): (u32, u32), (fg, bg): (u32, u32)) -> String {
+    let mut out = String::new();
+    let mut off = |gone: bool, code: &str| out.push_str(if gone { code } else { "" });
+    let (fg_gone, bg_gone) = (fg0 & !fg, bg0 & !bg);
+    let weight_gone = fg_gone & BOLD != 0 || bg_gone & DIM != 0;
+    off(weight_gone, ";22");
+    off(bg_gone & ITALIC != 0, ";23");
+    off(fg_gone & BLINK != 0, ";25");
+    off(fg_gone & INVERSE != 0, ";27");
+    off(fg_gone & INVISIBLE != 0, ";28");
+    off(fg_gone & STRIKE != 0, ";29");
+    off(bg_gone & OVERLINE != 0, ";55");
+    let (fg0, bg0) = if weight_gone { (fg0 & !BOLD, bg0 & !DIM) } else { (fg0, bg0) };
+    let (fg_new, bg_new) = (fg & !fg0 & !COLOR & !UNDERLINE, bg & !bg0 & !COLOR & !EXTENDED);
+    out.push_str(&parameters(fg_new, bg_new, 0)[1..]);
+    for (from, to, codes, none) in [(fg0, fg, [38, 30, 90], ";39"), (bg0, bg, [48, 40, 100], ";49")] {
+        if (from ^ to) & COLOR != 0 {
+            out.push_str(if to & MODE == 0 { none } else { "" });
+            put_color(&mut out, to, codes);
+        }
+    }
+    if out.is_empty() { out } else { format!("\x1b[{}m", &out[1..]) }
+}
+
 /// `codes`: extended, the first eight, the bright eight.
 fn put_color(out: &mut String, word: u32, codes: [u32; 3]) {
     let [extended, first, bright] = codes;

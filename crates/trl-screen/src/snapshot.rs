@@ -12,10 +12,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::buffer::Buffer;
-use crate::cell::{COLOR, Cell, EXTENDED, PROTECTED, Style};
+use crate::buffer::{Buffer, Saved};
+use crate::cell::{COLOR, Cell, EXTENDED, PROTECTED, Style, UNDERLINE, UNDERLINE_SHIFT};
+use crate::charset::Charsets;
 use crate::history::Line;
-use crate::intern::Interned;
+use crate::intern::{Ext, Interned};
 use crate::modes::{Kitty, Modes, Mouse, MouseEncoding};
 use crate::parser::Parser;
 use crate::row::Row;
@@ -30,10 +31,11 @@ pub(crate) fn write(terminal: &Terminal, parser: &Parser, history: usize) -> Vec
     let mut writer = Writer::new(terminal);
     writer.text("\x1b[?2026h");
     writer.names();
-    if !terminal.alternate && terminal.alt.saved != Default::default() {
+    if !terminal.alternate && terminal.alt.saved != Saved::default() {
         writer.text("\x1b[?47h");
         writer.saved_cursor(&terminal.alt);
-        writer.text("\x1b[?47l\x1b[H");
+        writer.text("\x1b[?47l");
+        writer.place(0, 0);
     }
     writer.normal_screen(history);
     if terminal.alternate {
@@ -53,13 +55,23 @@ pub(crate) struct Writer<'a> {
     link: u32,
     /// Column of the other end's cursor while rows are written.
     x: usize,
+    /// The screen's saved cursor was used to make a style.
+    saved_used: bool,
     /// Clusters of the history's row being written, which is unpacked for it.
     unpacked: Option<Interned>,
 }
 
 impl<'a> Writer<'a> {
     pub(crate) fn new(terminal: &'a Terminal) -> Self {
-        Self { terminal, out: Vec::new(), style: Style::default(), link: 0, x: 0, unpacked: None }
+        Self {
+            terminal,
+            out: Vec::new(),
+            style: Style::default(),
+            link: 0,
+            x: 0,
+            saved_used: false,
+            unpacked: None,
+        }
     }
 
     fn cols(&self) -> usize {
@@ -90,15 +102,60 @@ impl<'a> Writer<'a> {
 
     fn force_style(&mut self, style: Style) {
         let ext = self.terminal.interned.ext_value(style.ext);
+        let underlined = ext.underline >> UNDERLINE_SHIFT != 0;
+        let usual = (style.bg & EXTENDED != 0) == (underlined || ext.link != 0)
+            && (style.fg & UNDERLINE != 0) == underlined;
+        if !usual {
+            self.restored_style(style, ext);
+            return;
+        }
         if ext.link != self.link {
             self.open_link(ext.link);
         }
         let parameters = sgr::parameters(style.fg, style.bg, ext.underline);
         self.text(&format!("\x1b[{}m", if parameters == "0" { "" } else { &parameters }));
-        if style.bg & PROTECTED != 0 {
+        self.protection(style.bg);
+        self.style = style;
+    }
+
+    fn protection(&mut self, bg: u32) {
+        if bg & PROTECTED != 0 {
             self.text("\x1b[1\"q");
         }
+    }
+
+    /// A style whose parts contradict each other, as restoring a cursor makes them: it brings colours and flags back, but
+    /// neither the way of underlining nor the link. So it is made in the same way.
+    fn restored_style(&mut self, style: Style, ext: Ext) {
+        self.flags(style.fg, style.bg);
+        self.text("\x1b7\x1b[m");
+        self.saved_used = true;
+        if ext.underline >> UNDERLINE_SHIFT != 0 {
+            self.text(&format!("\x1b[4:{}m", ext.underline >> UNDERLINE_SHIFT));
+        }
+        self.text(&sgr::underline_color(ext.underline));
+        self.open_link(ext.link);
+        self.text("\x1b8");
+        if style.bg & EXTENDED == 0 {
+            // Ending a link, even none, looks at the parts again and takes the flag away.
+            self.open_link(0);
+        }
         self.style = style;
+    }
+
+    /// Colours and flags alone, by whatever underline or link sets them.
+    fn flags(&mut self, fg: u32, bg: u32) {
+        self.text(&format!("\x1b[{}m", sgr::parameters(fg, bg, 1 << UNDERLINE_SHIFT)));
+        self.protection(bg);
+        if bg & EXTENDED != 0 && fg & UNDERLINE == 0 {
+            self.text("\x1b]8;;about:blank\x1b\\");
+            self.link = u32::MAX;
+        } else if bg & EXTENDED == 0 && fg & UNDERLINE != 0 {
+            self.text("\x1b7\x1b[m\x1b8");
+            self.open_link(0);
+        } else if bg & EXTENDED == 0 && self.link != 0 {
+            self.open_link(0);
+        }
     }
 
     fn open_link(&mut self, link: u32) {
@@ -123,13 +180,21 @@ impl<'a> Writer<'a> {
 
     fn normal_screen(&mut self, most: usize) {
         let buffer = &self.terminal.normal;
+        let skipped = buffer.history_len().saturating_sub(most);
+        let saved_at = self.saved_in_history(buffer, skipped);
         let mut above = None;
-        if let Some(history) = &buffer.history {
-            for at in history.len().saturating_sub(most)..history.len() {
-                if let Some(row) = history.get(at).map(|line| self.unpack(line)) {
-                    self.next_row(&row, above.as_ref());
-                    above = Some(row);
-                }
+        for at in skipped..buffer.history_len() {
+            let line = buffer.history.as_ref().and_then(|history| history.get(at));
+            if let Some(row) = line.map(|line| self.unpack(line)) {
+                self.next_row(&row, above.as_ref());
+                above = Some(row);
+            }
+            if saved_at == Some(at) {
+                // Restoring it goes to the top of the screen, until the history is cleared and the row counts again.
+                self.set_style(Style::default());
+                self.csi(buffer.saved.x.min(self.cols() - 1) + 1, 'G');
+                self.save(buffer);
+                self.x = buffer.saved.x.min(self.cols() - 1);
             }
         }
         self.unpacked = None;
@@ -139,6 +204,13 @@ impl<'a> Writer<'a> {
         }
         self.set_style(Style::default());
         self.geometry(buffer, &self.terminal.kitty[0]);
+    }
+
+    /// The line of the history in which the saved cursor is, if it was saved at all.
+    fn saved_in_history(&self, buffer: &Buffer, skipped: usize) -> Option<usize> {
+        let line = buffer.saved.y + buffer.history_len() as i64;
+        let never = Saved { y: -(buffer.history_len() as i64), ..Saved::default() };
+        (buffer.saved.y < 0 && buffer.saved != never).then_some(line.max(skipped as i64) as usize)
     }
 
     /// A row of the history, to be written next.
@@ -201,22 +273,43 @@ impl<'a> Writer<'a> {
     fn wrap(&mut self, above: &Row, row: &Row, dirty: &mut BTreeSet<usize>) {
         let cols = self.cols();
         let continues = row.get(0).has_content() && row.get(0).width() == 1;
-        if self.x == cols && continues && row.get(0).style().bg & COLOR == 0 && !has_odd(row, cols) {
+        if self.x == cols
+            && continues
+            && row.get(0).style().bg & (COLOR | EXTENDED) == 0
+            && odd_columns(row, cols).is_empty()
+        {
             // The first character does it itself.
             self.x = 0;
             return;
         }
         let last = above.get(cols - 1);
-        let repair = self.x < cols;
-        if repair {
-            self.csi(cols, 'G');
+        let empty = !last.has_content() && !last.is_tail();
+        if self.x < cols {
+            let at = if last.is_tail() { cols - 2 } else { cols - 1 };
+            self.csi(at + 1, 'G');
+            self.x = at;
+            if !empty {
+                self.draw_text(above.get(at), at);
+            }
+        }
+        dirty.insert(0);
+        if empty && !last.style().is_background_only() {
+            // A wide character that has no room leaves such a cell behind.
+            self.set_style(last.style());
+            self.text(WIDE_SPACE);
+            self.set_style(Style::default());
+            self.text("\x1b[K\r");
+            self.x = 0;
+            dirty.insert(1);
+            return;
+        }
+        if empty {
             self.text(" ");
         }
         self.plain_background();
         self.text(" \r");
         self.x = 0;
-        dirty.insert(0);
-        if repair && self.terminal.size.rows > 1 && last.style().is_background_only() {
+        if empty && self.terminal.size.rows > 1 {
             self.text("\x1b[A");
             self.csi(cols, 'G');
             self.set_style(last.style());
@@ -227,8 +320,9 @@ impl<'a> Writer<'a> {
     /// Draws a row whose cells are blank but for the `dirty` ones.
     fn draw(&mut self, row: &Row, mut dirty: BTreeSet<usize>) {
         let cols = self.cols();
-        if has_odd(row, cols) {
-            self.draw_odd(row, &mut dirty);
+        let odd = odd_columns(row, cols);
+        if !odd.is_empty() {
+            self.draw_odd(row, &odd, &mut dirty);
         }
         let end = row.written().len();
         let mut at = 0;
@@ -270,7 +364,7 @@ impl<'a> Writer<'a> {
     }
 
     fn draw_empty(&mut self, cell: Cell, range: std::ops::Range<usize>, dirty: &BTreeSet<usize>) {
-        if range.is_empty() || !cell.style().is_background_only() {
+        if range.is_empty() || cell.is_tail() || !cell.style().is_background_only() {
             return;
         }
         if cell.style() != Style::default() {
@@ -286,24 +380,33 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Empty cells with more than a background: what is left of a wide character that was half overwritten. They are made
-    /// the same way, from the last to the first, and their neighbours drawn afterwards.
-    fn draw_odd(&mut self, row: &Row, dirty: &mut BTreeSet<usize>) {
-        let odd: Vec<usize> = (0..self.cols()).filter(|&at| is_odd(row.get(at))).collect();
-        if self.x != 0 {
-            self.text("\r");
-        }
-        for at in odd.into_iter().rev() {
-            let (wide, narrow) = if at == 0 { (0, 1) } else { (at - 1, at - 1) };
+    /// What is left of wide characters that were cut in half: empty cells with more than a background, and second halves
+    /// without a first. They are made in the same ways, from left to right, and their neighbours drawn afterwards.
+    fn draw_odd(&mut self, row: &Row, odd: &[usize], dirty: &mut BTreeSet<usize>) {
+        let cols = self.cols();
+        for &at in odd {
+            let style = row.get(at).style();
+            if row.get(at).is_tail() {
+                self.set_style(style);
+                self.csi(at, 'G');
+                self.text(WIDE_SPACE);
+                self.set_style(Style::default());
+                self.csi(at + 1, 'G');
+                self.text("\x1b[@");
+                self.csi(at, 'G');
+                self.text("\x1b[P");
+                continue;
+            }
+            let (wide, narrow) = if at + 1 < cols { (at, at + 1) } else { (at - 1, at - 1) };
             self.plain_background();
             self.csi(wide + 1, 'G');
             self.text(WIDE_SPACE);
             self.csi(narrow + 1, 'G');
-            self.set_style(row.get(at).style());
+            self.set_style(style);
             self.text(" ");
-            dirty.remove(&at);
             dirty.insert(narrow);
         }
+        dirty.retain(|at| !odd.contains(at));
         self.text("\r");
         self.x = 0;
     }
@@ -340,7 +443,7 @@ impl<'a> Writer<'a> {
                 self.text("\x1bH");
             }
         }
-        if buffer.saved != Default::default() {
+        if std::mem::take(&mut self.saved_used) || (buffer.saved != Saved::default() && buffer.saved.y >= 0) {
             self.saved_cursor(buffer);
         }
         if (buffer.top, buffer.bottom) != (0, rows - 1) {
@@ -359,11 +462,14 @@ impl<'a> Writer<'a> {
         let saved = buffer.saved;
         let last = self.terminal.size.rows as i64 - 1;
         self.place(saved.x.min(self.cols() - 1), saved.y.clamp(0, last) as usize);
+        self.save(buffer);
+    }
+
+    /// Saves the cursor where it is, with pen and set.
+    fn save(&mut self, buffer: &Buffer) {
+        let saved = buffer.saved;
         if (saved.fg, saved.bg) != (0, 0) {
-            self.text(&format!("\x1b[{}m", sgr::parameters(saved.fg, saved.bg, 1 << 26)));
-            if saved.bg & PROTECTED != 0 {
-                self.text("\x1b[1\"q");
-            }
+            self.flags(saved.fg, saved.bg);
         }
         if let Some(set) = saved.charset {
             self.text(&format!("\x1b({}", set.name as char));
@@ -373,7 +479,11 @@ impl<'a> Writer<'a> {
             self.text("\x1b(B");
         }
         if (saved.fg, saved.bg) != (0, 0) {
+            if self.link != 0 {
+                self.open_link(0);
+            }
             self.text("\x1b[m");
+            self.style = Style::default();
         }
     }
 
@@ -415,18 +525,17 @@ impl<'a> Writer<'a> {
         let cols = self.cols();
         let joined = self.joined_cell();
         let pending = buffer.x >= cols;
-        self.charsets(buffer);
-        let brought_back = !(pending && joined.is_none()) && self.restored_pen(buffer);
+        let brought_back = self.pen_and_charsets(buffer, pending && joined.is_none());
         match joined {
             Some(cell) => self.place_in_region(buffer.x - usize::from(cell.width()), buffer.y),
             None if pending => self.draw_last(buffer),
             None => self.place_in_region(buffer.x, buffer.y),
         }
         if joined.is_none() && pending {
-            self.charsets(buffer);
+            self.charsets();
         }
         if !brought_back {
-            self.force_style(terminal.style());
+            self.pen_style();
             if terminal.pen.bg & EXTENDED == 0 {
                 self.text(&sgr::underline_color(terminal.pen.underline));
             }
@@ -445,22 +554,47 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A pen that says underlined without a style for it, or the reverse, comes only from restoring a cursor.
+    /// The pen, as far as it can be had without touching the saved cursor.
+    fn pen_style(&mut self) {
+        let (pen, style) = (self.terminal.pen, self.terminal.style());
+        let link = if pen.bg & EXTENDED == 0 { 0 } else { pen.link };
+        if link != self.link {
+            self.open_link(link);
+        }
+        self.text(&format!("\x1b[{}m", sgr::parameters(style.fg, style.bg, pen.underline)));
+        self.protection(style.bg);
+    }
+
+    fn can_restore_pen(&self, buffer: &Buffer) -> bool {
+        let (pen, saved) = (self.terminal.pen, buffer.saved);
+        let underlined = pen.underline_style() != 0;
+        let usual = (pen.bg & EXTENDED != 0) == (underlined || pen.link != 0)
+            && (pen.fg & UNDERLINE != 0) == underlined;
+        let flag_taken = pen.bg & EXTENDED == 0 && !underlined && pen.link == 0;
+        !usual && (pen.fg ^ saved.fg) & UNDERLINE == 0 && ((pen.bg ^ saved.bg) & EXTENDED == 0 || flag_taken)
+    }
+
+    /// A pen whose parts contradict each other comes from restoring a cursor, so that is how it is brought back; then what
+    /// was changed since.
     fn restored_pen(&mut self, buffer: &Buffer) -> bool {
-        let pen = self.terminal.pen;
-        let consistent = (pen.bg & EXTENDED != 0) == (pen.underline_style() != 0 || pen.link != 0);
-        if consistent || (pen.fg, pen.bg) != (buffer.saved.fg, buffer.saved.bg) {
+        let (pen, saved) = (self.terminal.pen, buffer.saved);
+        if !self.can_restore_pen(buffer) {
             return false;
         }
-        self.force_style(Style::default());
+        self.text("\x1b[m");
         if pen.underline_style() != 0 {
             self.text(&format!("\x1b[4:{}m", pen.underline_style()));
         }
         self.text(&sgr::underline_color(pen.underline));
-        if pen.link != 0 {
-            self.open_link(pen.link);
-        }
+        self.open_link(pen.link);
         self.text("\x1b8");
+        self.text(&sgr::change((saved.fg, saved.bg), (pen.fg, pen.bg)));
+        if (pen.bg ^ saved.bg) & PROTECTED != 0 {
+            self.text(if pen.bg & PROTECTED == 0 { "\x1b[0\"q" } else { "\x1b[1\"q" });
+        }
+        if pen.bg & EXTENDED == 0 && saved.bg & EXTENDED != 0 {
+            self.open_link(0);
+        }
         true
     }
 
@@ -501,21 +635,48 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn charsets(&mut self, buffer: &Buffer) {
+    /// What restoring the cursor has to bring back, and the character sets. Says whether the pen is done.
+    fn pen_and_charsets(&mut self, buffer: &Buffer, last_comes: bool) -> bool {
         let charsets = self.terminal.charsets;
-        if charsets == Default::default() {
-            return;
+        let usual = charsets.sets[usize::from(charsets.level & 3)];
+        if last_comes {
+            return false;
         }
+        if charsets.current != usual && charsets.current == buffer.saved.charset {
+            // Only restoring a cursor brings a set back without its place.
+            self.charsets();
+            let done = self.restored_pen(buffer);
+            if !done {
+                self.text("\x1b8");
+            }
+            return done;
+        }
+        let done = self.restored_pen(buffer) || self.restored_from_alternate();
+        if done || charsets != Charsets::default() {
+            self.charsets();
+        }
+        done
+    }
+
+    /// The pen may come from the other screen's saved cursor, which can be had as long as that screen is not shown.
+    fn restored_from_alternate(&mut self) -> bool {
+        let terminal = self.terminal;
+        if terminal.alternate || !self.can_restore_pen(&terminal.alt) {
+            return false;
+        }
+        self.text("\x1b[?47h");
+        let done = self.restored_pen(&terminal.alt);
+        self.text("\x1b[?47l");
+        done
+    }
+
+    fn charsets(&mut self) {
+        let charsets = self.terminal.charsets;
         for (set, place) in charsets.sets.iter().zip(["(", ")", "*", "+"]) {
             let name = set.map_or(b'B', |set| set.name);
             self.text(&format!("\x1b{place}{}", name as char));
         }
         self.text(["\x0f", "\x0e", "\x1bn", "\x1bo"][usize::from(charsets.level & 3)]);
-        let usual = charsets.sets[usize::from(charsets.level & 3)];
-        if charsets.current != usual && charsets.current == buffer.saved.charset && buffer.x < self.cols() {
-            // Only restoring a cursor brings a set back without its place.
-            self.text("\x1b8");
-        }
     }
 }
 
@@ -524,8 +685,11 @@ fn is_odd(cell: Cell) -> bool {
     !cell.has_content() && cell.width() > 0 && !cell.style().is_background_only()
 }
 
-fn has_odd(row: &Row, cols: usize) -> bool {
-    row.written().iter().any(|cell| is_odd(*cell)) || (row.written().len() < cols && is_odd(row.pad()))
+/// Columns that cannot be drawn simply by writing or erasing.
+fn odd_columns(row: &Row, cols: usize) -> Vec<usize> {
+    let end = if is_odd(row.pad()) { cols } else { row.written().len() };
+    let cut = |at: usize| at > 0 && row.get(at).is_tail() && row.get(at - 1).width() != 2;
+    (0..end).filter(|&at| is_odd(row.get(at)) || cut(at)).collect()
 }
 
 fn percent_encoded(byte: u8) -> String {

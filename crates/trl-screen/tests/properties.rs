@@ -1,6 +1,8 @@
 //! What must hold for every stream: cuts make no difference, a snapshot is the state, nothing panics or grows without
 //! bound.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
 use proptest::prelude::*;
 use trl_screen::Screen;
 

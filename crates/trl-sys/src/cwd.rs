@@ -11,7 +11,16 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 pub fn of(pid: i32, said: &[u8]) -> Option<PathBuf> {
     let actual = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
     let said = Path::new(OsStr::from_bytes(said));
-    Some(if leads_to(said, &actual) { said.to_path_buf() } else { actual })
+    Some(if leads_to(said, &actual) { said.to_path_buf() } else { without_mark(actual) })
+}
+
+/// The kernel marks the name of a directory that is gone. One that is there may truly be called so, and then the name
+/// leads to it: the way to a directory in use is in memory.
+fn without_mark(actual: PathBuf) -> PathBuf {
+    match actual.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
+        Some(name) if !leads_to(&actual, &actual) => PathBuf::from(OsStr::from_bytes(name)),
+        _ => actual,
+    }
 }
 
 /// A name the kernel would have to ask for leads nowhere: a stat of it may hang with its file system. So does one through
@@ -52,5 +61,23 @@ mod tests {
         }
         there.kill().unwrap();
         there.wait().unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_is_gone_keeps_its_plain_name() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, goes) in [("gone", true), ("there (deleted)", false), ("gone (deleted)", true)] {
+            let place = dir.path().join(name);
+            std::fs::create_dir(&place).unwrap();
+            let mut there =
+                std::process::Command::new("sleep").arg("1000").current_dir(&place).spawn().unwrap();
+            if goes {
+                std::fs::remove_dir(&place).unwrap();
+            }
+            let known = of(i32::try_from(there.id()).unwrap(), place.as_os_str().as_bytes());
+            there.kill().unwrap();
+            there.wait().unwrap();
+            assert_eq!(known, Some(place));
+        }
     }
 }

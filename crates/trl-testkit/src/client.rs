@@ -28,7 +28,7 @@ pub struct RpcError {
 }
 
 impl RpcError {
-    fn of(error: &Value) -> Self {
+    pub(crate) fn of(error: &Value) -> Self {
         // JSON-RPC has a number in `code` and the rest in `data`; the plain form is flat.
         let body = error.get("data").unwrap_or(error);
         let text = |v: &Value| v.as_str().map(str::to_string);

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::process::{Process, adopt_orphans, below, own_pid, readable, signal, wait_gone};
 use crate::shell::SYSTEM_PATH;
-use crate::{Client, PATIENCE, Scratch, Session, Shell, Terminal, comes_true};
+use crate::{Client, Http, PATIENCE, Scratch, Session, Shell, Terminal, comes_true};
 
 /// Direct children of this test process that are daemons still meant to live.
 static LIVE: Mutex<Vec<i32>> = Mutex::new(Vec::new());
@@ -76,6 +76,12 @@ impl Builder {
         self
     }
 
+    /// Serves HTTP on a free port of this machine.
+    #[must_use]
+    pub fn http(self) -> Self {
+        self.arg("--http").arg("127.0.0.1:0")
+    }
+
     /// Runs it as process 1 of a new pid namespace.
     #[must_use]
     pub fn as_pid_1(mut self) -> Self {
@@ -97,7 +103,8 @@ impl Builder {
             dir.dir(name);
         }
         let run = Scratch::in_memory();
-        let mut daemon = Daemon { builder: self, dir, run, child: None, pid: 0, ready_line: String::new() };
+        let mut daemon =
+            Daemon { builder: self, dir, run, child: None, pid: 0, ready_line: String::new(), http: None };
         daemon.write_config();
         daemon.launch();
         daemon
@@ -135,6 +142,8 @@ pub struct Daemon {
     child: Option<Child>,
     pid: i32,
     ready_line: String,
+    /// What follows `http on` in the second line, where there is one.
+    http: Option<String>,
 }
 
 impl Daemon {
@@ -199,6 +208,8 @@ impl Daemon {
         lock_live().push(outer);
         self.pid = outer;
         let ready = read_line(&mut child);
+        let second = (ready.is_some() && self.serves_http()).then(|| read_line(&mut child)).flatten();
+        self.http = second.and_then(|line| Some(line.split_once(" http on ")?.1.to_string()));
         self.child = Some(child);
         self.ready_line = ready.unwrap_or_else(|| panic!("no ready line; its log:\n{}", self.log()));
         if self.builder.place == Place::PidNamespace {
@@ -210,6 +221,21 @@ impl Daemon {
     pub fn relaunch(&mut self) {
         assert!(self.child.is_none(), "the daemon still runs");
         self.launch();
+    }
+
+    fn serves_http(&self) -> bool {
+        self.builder.args.iter().any(|arg| arg == "--http")
+    }
+
+    /// Its HTTP door; panics when it was started without one.
+    pub fn http(&self) -> Http {
+        Http::at(self.http.as_deref().expect("started with Builder::http"))
+    }
+
+    /// A token made by the operator, with further parameters of `token.create`.
+    pub fn token(&self, role: &str, extra: Value) -> Value {
+        let params = crate::merged(json!({"name": "test", "role": role}), extra);
+        self.operator().ok("token.create", params)
     }
 
     pub fn pid(&self) -> i32 {

@@ -4,14 +4,17 @@
 //! 2. [`Client`] speaks both envelopes over its socket, blocking, with a deadline on every wait.
 //! 3. [`Session`] is a client with one session: `run` a command, or `stream` one and wait for what it prints.
 //!    [`Terminal`] is one with a terminal: type, look, wait for what is shown.
-//! 4. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
+//! 4. [`Http`] asks over HTTP, byte by byte where a test wants that; [`WebSocket`] converses; [`Attached`] sits beside a terminal.
+//! 5. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
 //!
 //! It knows the wire and nothing of the inside. It has no async runtime, so a test reads top to bottom. Nothing here
 //! sleeps to synchronise: waits are for a line, a readable descriptor or, where no event exists, for [`eventually`].
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test kit fails by panicking
 
+pub mod attached;
 pub mod client;
 pub mod daemon;
+pub mod http;
 pub mod process;
 pub mod random;
 pub mod scratch;
@@ -19,11 +22,14 @@ pub mod session;
 pub mod shell;
 pub mod streaming;
 pub mod terminal;
+pub mod websocket;
 
 use std::time::{Duration, Instant};
 
+pub use attached::{Attached, memmem};
 pub use client::{Client, RpcError, bytes_of};
 pub use daemon::{Builder, Daemon};
+pub use http::{Http, Reply, SseEvent};
 pub use process::{descendants, procs_matching, sleeper, wait_gone};
 pub use random::Random;
 pub use scratch::Scratch;
@@ -32,6 +38,7 @@ pub use session::{Run, Session};
 pub use shell::Shell;
 pub use streaming::Streaming;
 pub use terminal::Terminal;
+pub use websocket::WebSocket;
 
 /// How long any single wait may take before it counts as "never": far beyond what a loaded machine needs, and below the
 /// hard limit the test runner puts on a test.

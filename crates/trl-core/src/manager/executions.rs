@@ -22,10 +22,12 @@ use crate::shell::wrap::Surroundings;
 /// Who asks.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Idempotency keys of different names never meet.
-    pub name: String,
+    /// Owns the sessions it makes. Idempotency keys of different names never meet.
+    pub name: Arc<str>,
     /// It gets no session while there are this many.
     pub max_sessions: usize,
+    /// It gets no session while it has this many itself.
+    pub max_own_sessions: usize,
 }
 
 /// More in memory than this is what spill files are for.
@@ -107,7 +109,7 @@ impl Manager {
             received,
             tries: 0,
             execution: Execution::new(
-                session.spec.id.clone(),
+                &session.spec,
                 &params.command,
                 (self.engine.log(bytes), self.engine.log(bytes)),
             ),

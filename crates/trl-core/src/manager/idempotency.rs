@@ -13,7 +13,7 @@ const MOST: usize = 4096;
 const LONGEST_KEY: usize = 256;
 
 /// A caller's name, and its key.
-type Key = (String, String);
+type Key = (Arc<str>, String);
 
 #[derive(Debug, Default)]
 pub(super) struct Keys {
@@ -64,7 +64,7 @@ impl Keys {
         if key.is_empty() || key.len() > LONGEST_KEY {
             return Err(Error::invalid(format!("`idempotency_key` must have 1 to {LONGEST_KEY} bytes")));
         }
-        let key: Key = (caller.name.clone(), key.to_string());
+        let key: Key = (Arc::clone(&caller.name), key.to_string());
         let mut inner = self.lock();
         let known = inner.known.get(&key);
         if matches!(known, Some(State::Claimed)) {

@@ -85,6 +85,7 @@ impl Manager {
             return Err(Error::new(ErrorCode::ShuttingDown, "the daemon is ending"));
         }
         self.pressure.check()?;
+        self.check_own(caller)?;
         self.seats.take_below(caller.max_sessions).ok_or_else(|| {
             let most = caller.max_sessions.min(self.seats.limit());
             let setting = if most < self.seats.limit() { "agent.max_sessions" } else { "sessions.max" };
@@ -94,9 +95,30 @@ impl Manager {
         })
     }
 
+    /// Its own live sessions, counted only for those who may not have as many as there are places.
+    fn check_own(&self, caller: &Caller) -> Result<(), Error> {
+        let most = caller.max_own_sessions;
+        let lives = |s: &Arc<Session>| !matches!(s.state(), SessionState::Closed | SessionState::Terminated);
+        let own = |s: &&Arc<Session>| s.spec.owner == caller.name && lives(s);
+        let terminals =
+            || self.terminals().values().filter(|t| t.spec.owner == caller.name && !t.is_over()).count();
+        if most < self.seats.limit() && self.sessions().values().filter(own).count() + terminals() >= most {
+            let message = format!("this token has {most} sessions, the most it may have");
+            return Err(Error::new(ErrorCode::MaxSessionsReached, message)
+                .hint("destroy one, or use a token with a higher ceiling")
+                .detail("max_sessions", most));
+        }
+        Ok(())
+    }
+
+    /// Who made a session, as long as there is a record of it.
+    pub fn owner_of(&self, id: &SessionId) -> Option<Arc<str>> {
+        self.sessions().get(id).map(|session| Arc::clone(&session.spec.owner))
+    }
+
     /// Starts a session; returns when its program is up. A failure leaves nothing.
     pub async fn create(&self, params: CreateParams, caller: &Caller) -> Result<Arc<Session>, Error> {
-        let spec = Spec::resolve(params, &self.engine.inherited, &self.engine.settings)?;
+        let spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
         let seat = self.admit(caller)?;
         let session = Session::new(spec);
         let id = session.spec.id.clone();
@@ -117,7 +139,7 @@ impl Manager {
     fn direct_order(&self, session: &Session) -> Option<Order> {
         let Program::Direct { argv } = &session.spec.program else { return None };
         let logs = (self.engine.log(None), self.engine.log(None));
-        let execution = crate::execution::Execution::new(session.spec.id.clone(), &argv.join(" "), logs);
+        let execution = crate::execution::Execution::new(&session.spec, &argv.join(" "), logs);
         self.engine.executions.add(&execution);
         Some(Order {
             execution,

@@ -21,7 +21,7 @@ impl Manager {
         params: CreateParams,
         caller: &Caller,
     ) -> Result<Arc<Terminal>, Error> {
-        let spec = Spec::resolve(params, &self.engine.inherited, &self.engine.settings)?;
+        let spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
         let seat = self.admit(caller)?;
         let settings = &self.engine.settings;
         let tape = Tape::new(settings.terminal_ring, spec.size, Arc::clone(&self.engine.budget));

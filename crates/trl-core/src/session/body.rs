@@ -198,6 +198,11 @@ impl Body {
         self.released
     }
 
+    /// Whether the shell waits for its next order: one that has a signal to answer first does not sleep.
+    pub fn is_main_at_rest(&self) -> bool {
+        self.main.and_then(|main| tree::stat(main.pid)).is_some_and(|stat| stat.state == b'S')
+    }
+
     /// For the next command, while there is time, and before the hang-up is seen by those who watch.
     pub fn take_streams_back(&mut self) {
         // a failure shows when the command is told

@@ -40,6 +40,9 @@ impl Task {
         let Some(mut run) = self.take_run() else { return };
         let Some(body) = &mut self.body else { return };
         let at = Instant::now();
+        if body.shell.as_ref().is_some_and(|s| s.kind.speaks_on_base()) {
+            run.take_base(body);
+        }
         run.drain(body);
         let background = body.find_background();
         let fresh = background.iter().filter(|p| !run.older.contains(p)).map(|p| p.pid).collect();
@@ -78,8 +81,7 @@ impl Task {
         }
         let Some(body) = &mut self.body else { return };
         let at = Instant::now();
-        let base = body.shell.as_mut().map(|s| s.control.base_output()).unwrap_or_default();
-        run.keep_base(&base);
+        run.take_base(body);
         run.drain(body);
         run::tidy(body, &run.order);
         let own_exit = run.stop.is_none() && matches!(run.died, Some(Exit::Code(_)));

@@ -130,6 +130,7 @@ impl Session {
             shell: self.spec.program_name(),
             working_dir: public.working_dir.clone(),
             state: public.state.in_dialect(dialect),
+            owner: self.spec.owner.to_string(),
             created_at: self.created.rfc3339(),
             last_activity: public.last_activity.rfc3339(),
             runtime: "host".into(),

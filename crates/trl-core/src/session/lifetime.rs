@@ -151,7 +151,7 @@ impl Task {
                 let grace = self.engine.settings.grace;
                 match &mut run.stop {
                     Some(stop) => stop.harden(Signal::TERM, grace),
-                    None => run.stop = Some(Stop::new(Why::Cancel, Signal::TERM, grace)),
+                    None => run.end_early(Stop::new(Why::Cancel, Signal::TERM, grace)),
                 }
                 self.look();
             }
@@ -184,7 +184,9 @@ impl Task {
         };
         if let (Some(mut run), Some(body)) = (run, &mut self.body) {
             let grace = self.engine.settings.grace;
-            run.stop.get_or_insert_with(|| Stop::new(Why::Cancel, Signal::KILL, grace));
+            if run.stop.is_none() {
+                run.end_early(Stop::new(Why::Cancel, Signal::KILL, grace));
+            }
             run.drain(body);
             self.publish_at_end(Box::new(Done { run: *run, at: Instant::now() }));
         }

@@ -148,7 +148,7 @@ impl Task {
         }
         match &mut run.stop {
             Some(stop) => stop.harden(cancel.signal, cancel.grace),
-            None => run.stop = Some(Stop::new(Why::Cancel, cancel.signal, cancel.grace)),
+            None => run.end_early(Stop::new(Why::Cancel, cancel.signal, cancel.grace)),
         }
         let _ = cancel.reply.send(Ok(Arc::clone(&run.order.execution)));
         self.look();

@@ -112,6 +112,19 @@ impl Run {
         }
     }
 
+    /// It is to be ended, unless it is over and only the news of that waits.
+    pub fn end_early(&mut self, stop: Stop) {
+        if self.reported.is_none() && self.died.is_none() {
+            self.stop = Some(stop);
+        }
+    }
+
+    /// What is ending it. A stop that has signalled nobody by the time the command is over comes too late, and goes.
+    pub fn acting_stop(&mut self) -> Option<&mut Stop> {
+        self.stop.take_if(|stop| !stop.has_acted());
+        self.stop.as_mut()
+    }
+
     /// Moves output from the pipes to the logs, as far as this turn and slow followers allow.
     pub fn pump(&mut self, body: &mut Body) {
         self.paused = None;
@@ -156,12 +169,26 @@ impl Run {
         if source == Source::Stdout { execution.stdout.clone() } else { execution.stderr.clone() }
     }
 
-    pub fn keep_base(&mut self, bytes: &[u8]) {
+    /// Words of the shell that no redirection of the command could catch.
+    pub fn heard_base(&mut self, kind: Kind, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        if kind.speaks_on_base() {
+            return self.order.execution.stderr.append(bytes);
+        }
         /// An EXIT trap that prints more than this has said enough.
         const MOST: usize = 1 << 20;
         if self.base.len() < MOST {
             self.base.extend_from_slice(bytes);
         }
+    }
+
+    /// What the shell itself has said by now.
+    pub fn take_base(&mut self, body: &mut Body) {
+        let Some(shell) = &mut body.shell else { return };
+        let bytes = shell.control.base_output();
+        self.heard_base(shell.kind, &bytes);
     }
 
     /// Everything written before now is this command's; who still holds a pipe becomes a late writer.
@@ -201,6 +228,8 @@ impl Run {
     pub fn outcome(&self, end: End) -> Outcome {
         let execution = &self.order.execution;
         let (code, signal) = match (self.reported, self.died) {
+            // Ended by us, whatever it managed to report just before: code and flag tell one story.
+            (_, Some(exit)) if self.stop.is_some() => exit_parts(exit),
             (Some(code), _) => (code, None),
             (None, Some(exit)) => exit_parts(exit),
             (None, None) => exit_parts(Exit::Signal(9)),
@@ -269,7 +298,7 @@ fn tell(order: &Order, body: &mut Body, nonce: Nonce) -> io::Result<Feeders> {
     let (letter, stdin_path, stdin) = prepare_stdin(order, body)?;
     let carry = shell.last_code != 0 && shell.kind != Kind::Fish;
     if carry {
-        files.write("r", format!("return {}\n", shell.last_code).as_bytes())?;
+        files.write("r", script::carry(shell.kind, shell.last_code).as_bytes())?;
     }
     let letter = if order.around.is_plain() {
         letter

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use trl_proto::session::{CreateParams, OnExit, Renewal};
@@ -23,6 +23,8 @@ pub enum Program {
 #[derive(Debug)]
 pub struct Spec {
     pub id: SessionId,
+    /// Who made it, by the name of the caller.
+    pub owner: Arc<str>,
     pub name: Option<String>,
     pub labels: BTreeMap<String, String>,
     pub program: Program,
@@ -69,7 +71,12 @@ impl std::fmt::Debug for Secrets {
 const MAX_NAME: usize = 256;
 
 impl Spec {
-    pub fn resolve(params: CreateParams, inherited: &Inherited, settings: &Settings) -> Result<Self, Error> {
+    pub fn resolve(
+        params: CreateParams,
+        owner: &Arc<str>,
+        inherited: &Inherited,
+        settings: &Settings,
+    ) -> Result<Self, Error> {
         if params.runtime.as_deref().is_some_and(|r| r != "host") {
             return Err(Error::invalid("the only runtime is `host`"));
         }
@@ -90,6 +97,7 @@ impl Spec {
         let default_timeout = if direct { Duration::ZERO } else { settings.command_timeout };
         Ok(Self {
             id: SessionId::random(),
+            owner: Arc::clone(owner),
             name: checked_name(params.name)?,
             labels: params.labels.unwrap_or_default(),
             program,
@@ -106,6 +114,7 @@ impl Spec {
     pub fn reopened(&self, working_dir: String, secrets: Secrets) -> Self {
         Self {
             id: self.id.clone(),
+            owner: Arc::clone(&self.owner),
             name: self.name.clone(),
             labels: self.labels.clone(),
             program: self.program.clone(),

@@ -30,6 +30,8 @@ pub struct Stop {
     pub look_at: Instant,
     pause: Duration,
     signalled: HashSet<Proc>,
+    /// Something was signalled: from here on nobody can say that the command ended by itself.
+    acted: bool,
     /// Until when unkillable processes are waited for.
     give_up_at: Instant,
 }
@@ -59,12 +61,22 @@ impl Stop {
             look_at: now,
             pause: FIRST_PAUSE,
             signalled: HashSet::new(),
+            acted: false,
             give_up_at: kill_at + UNKILLABLE,
         }
     }
 
     pub fn is_timeout(&self) -> bool {
         self.why == Why::Timeout
+    }
+
+    /// Whether anything was signalled yet.
+    pub fn has_acted(&self) -> bool {
+        self.acted
+    }
+
+    pub fn look_again_soon(&mut self) {
+        self.look_at = Instant::now() + FIRST_PAUSE;
     }
 
     /// A second, harder wish: another signal, an earlier end. Never a later one.
@@ -88,6 +100,7 @@ impl Stop {
                 self.look_at = now + LONGEST_PAUSE;
                 return Look::Over;
             }
+            self.acted = true;
         } else {
             let found = find();
             if found.is_empty() {
@@ -95,6 +108,7 @@ impl Stop {
                 return Look::Over;
             }
             let fresh: Vec<Proc> = found.into_iter().filter(|p| self.signalled.insert(*p)).collect();
+            self.acted |= !fresh.is_empty();
             tree::terminate(&fresh, self.first);
         }
         if now >= self.give_up_at {
@@ -113,5 +127,25 @@ impl Stop {
     /// Something changed: look at once.
     pub fn hurry(&mut self) {
         self.look_at = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_has_acted_once_it_saw_somebody() {
+        // a pid nobody can have: the signal goes nowhere, but it was meant for somebody
+        let nobody = Proc { pid: i32::MAX, start: 1 };
+        for grace in [Duration::from_secs(60), Duration::ZERO] {
+            let mut stop = Stop::new(Why::Timeout, Signal::TERM, grace);
+            assert_eq!(stop.look(Vec::new), Look::Over);
+            assert!(!stop.has_acted());
+            stop.look(|| vec![nobody]);
+            assert!(stop.has_acted());
+            stop.harden(Signal::KILL, Duration::ZERO);
+            assert!(stop.has_acted());
+        }
     }
 }

@@ -199,9 +199,10 @@ impl Task {
             Source::Stdout | Source::Stderr => self.pump(),
             Source::Base => {
                 let bytes = body.shell.as_mut().map(|s| s.control.base_output()).unwrap_or_default();
-                match &mut self.phase {
-                    Phase::Running(run) => run.keep_base(&bytes),
-                    Phase::Starting { .. } if self.said.len() < MOST_SAID => self.said.extend(bytes),
+                let kind = body.shell.as_ref().map(|s| s.kind);
+                match (&mut self.phase, kind) {
+                    (Phase::Running(run), Some(kind)) => run.heard_base(kind, &bytes),
+                    (Phase::Starting { .. }, _) if self.said.len() < MOST_SAID => self.said.extend(bytes),
                     _ => {}
                 }
             }
@@ -275,7 +276,7 @@ impl Task {
         match &mut self.phase {
             Phase::Running(run) => {
                 run.died = Some(exit);
-                match &mut run.stop {
+                match run.acting_stop() {
                     Some(stop) => stop.hurry(),
                     None => self.finish_dead(),
                 }
@@ -319,7 +320,7 @@ impl Task {
                 run.reported = Some(code);
                 self.learn_cwd(&cwd);
                 if let Phase::Running(run) = &mut self.phase {
-                    match &mut run.stop {
+                    match run.acting_stop() {
                         Some(stop) => stop.hurry(),
                         None => self.finish_reported(),
                     }
@@ -344,7 +345,7 @@ impl Task {
         match &mut self.phase {
             Phase::Running(run) => {
                 if run.stop.is_none() && run.deadline.is_some_and(|d| now >= d) {
-                    run.stop = Some(Stop::new(Why::Timeout, Signal::TERM, self.engine.settings.grace));
+                    run.end_early(Stop::new(Why::Timeout, Signal::TERM, self.engine.settings.grace));
                 }
                 let rested = run.rests.take_if(|until| now >= *until).is_some();
                 if rested || run.paused.is_some_and(|until| now >= until) {
@@ -365,8 +366,20 @@ impl Task {
         }
     }
 
+    /// Before the first signal: a command that has ended by itself by now was not ended by us.
+    fn hear_last_words(&mut self) {
+        let waits = |run: &Run| run.stop.as_ref().is_some_and(|stop| !stop.has_acted());
+        if matches!(&self.phase, Phase::Running(run) if waits(run)) {
+            self.take_reports();
+        }
+        if matches!(&self.phase, Phase::Running(run) if waits(run)) {
+            self.ready(Source::Link);
+        }
+    }
+
     /// Signals what is left of a command that is being ended.
     pub(super) fn look(&mut self) {
+        self.hear_last_words();
         let (Phase::Running(run), Some(body)) = (&mut self.phase, &self.body) else { return };
         let Some(mut stop) = run.stop.take() else { return };
         if Instant::now() < stop.look_at || self.renewing.is_some() {
@@ -376,6 +389,17 @@ impl Task {
         let look = stop.look(|| targets(run, body));
         let gave_up = look == Look::Over && !targets(run, body).is_empty();
         let overdue = stop.is_overdue();
+        if look == Look::Over
+            && run.reported.is_some()
+            && run.died.is_none()
+            && !overdue
+            && !body.is_main_at_rest()
+        {
+            // It reported with our signal on its heels; whether it lives on shows in a moment.
+            stop.look_again_soon();
+            run.stop = Some(stop);
+            return;
+        }
         run.stop = Some(stop);
         if look == Look::Waiting {
             return;

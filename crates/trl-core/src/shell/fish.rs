@@ -2,6 +2,9 @@
 //!
 //! The word list of the outer `for` lives inside the interpreter: the nonce is in no variable until the command is over,
 //! and `$status` survives from one pass to the next. The inner one-pass `for` swallows an `eval break`.
+//!
+//! What fish itself has to say (an unknown command, a syntax error) goes to the stderr it was started with, whatever a
+//! `source` is redirected to. Nothing else does, so the session task takes it for the command's stderr.
 
 use super::files::Paths;
 use super::kind::Kind;
@@ -14,7 +17,8 @@ pub(super) fn text(paths: &Paths, slot: usize) -> String {
     let wrapper = format!("builtin source {}", paths.wrapper());
     let dump_to = paths.dump();
     format!(
-        "builtin printf 'P %s\\0' $__trl >{reports}
+        "{EXIT}
+builtin printf 'P %s\\0' $__trl >{reports}
 set -g __trf (builtin functions --all --names)
 while builtin read -g __trl <{control}
 switch $__trl
@@ -42,7 +46,9 @@ case w x
 end
 end
 case '*'
-builtin printf 'R %s %d %s\\0' $__trw $status \"$PWD\" >{reports}; or builtin exit 0
+builtin set -g __trs $status
+builtin set -q __tre; and builtin exit $__trs
+builtin printf 'R %s %d %s\\0' $__trw $__trs \"$PWD\" >{reports}; or builtin exit $__trs
 end
 end
 case '*'
@@ -53,8 +59,11 @@ end
     )
 }
 
+/// `exit` in a file that is sourced ends only that file. This one leaves a mark, and the loop ends the shell.
+const EXIT: &str = "function exit; builtin set -g __tre; builtin exit $argv; end";
+
 /// Variables, then only the functions that were not there at the start: printing all autoloaded ones takes 37 ms.
 const DUMP: &str = "for n in (builtin set --names -gx); builtin contains -- $n PWD SHLVL; or builtin echo set -gx $n (builtin string escape -- $$n); end; \
-for n in (builtin set --names -g); builtin set -qgx $n; or builtin contains -- $n __trl __trf __trw __trn status history version pipestatus fish_pid hostname FISH_VERSION; or builtin echo set -g $n (builtin string escape -- $$n); end; \
+for n in (builtin set --names -g); builtin set -qgx $n; or builtin contains -- $n __trl __trf __trw __trn __trs status history version pipestatus fish_pid hostname FISH_VERSION; or builtin echo set -g $n (builtin string escape -- $$n); end; \
 for n in (builtin functions --all --names); builtin contains -- $n $__trf; or builtin functions $n; end; \
 builtin echo umask (umask)";

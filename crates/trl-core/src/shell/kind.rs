@@ -66,6 +66,11 @@ impl Kind {
         }
     }
 
+    /// Whether its own messages pass by the redirections of a command, to the stderr it was started with.
+    pub fn speaks_on_base(self) -> bool {
+        self == Self::Fish
+    }
+
     /// Whether a clone can say its own pid; otherwise it is found as the grandchild of the shell.
     pub fn knows_its_pid(self) -> bool {
         matches!(self, Self::Bash | Self::BashAsSh | Self::Zsh)

@@ -23,7 +23,9 @@
 //!   of our own line goes to the old stderr.
 //! - A clone waits for `p` before it reads its loop: nearly all clones are replaced by the next, and parsing the loop
 //!   would be most of what they cost.
-//! - No `continue` or `break` of our own, and every builtin through `command` or `builtin`: users may shadow them.
+//! - No `continue` or `break` of our own, and every builtin through `command` or `builtin`: users may shadow them. The
+//!   backslash is for aliases, which count when a clone reads its loop; so is the brace around it all: it is read to
+//!   its end before anything in it runs.
 
 use super::files::Paths;
 use super::kind::{Kind, Survival};
@@ -45,21 +47,28 @@ struct Words {
 
 fn words(kind: Kind) -> Words {
     let (builtin, read, heal, pid) = match kind {
-        Kind::Dash | Kind::Ash => ("command", "IFS= command read -r __trl", "unset -f command", None),
+        Kind::Dash | Kind::Ash => ("\\command", "IFS= \\command read -r __trl", "\\unset -f command", None),
         // -t: TMOUT would end the wait. -N: by lines it would read byte by byte, with four system calls each.
         Kind::Bash | Kind::BashAsSh => (
-            if kind == Kind::Bash { "builtin" } else { "command" },
-            "IFS= builtin read -t 999999999 -N 9 -r __trl",
-            "unset -f builtin command",
+            if kind == Kind::Bash { "\\builtin" } else { "\\command" },
+            "\\builtin read -t 999999999 -N 9 -r __trl",
+            "\\unset -f builtin command",
             Some("$BASHPID"),
         ),
+        // -k: the same
         Kind::Zsh => (
-            "builtin",
-            "IFS= builtin read -r __trl",
-            "unfunction builtin command 2>/dev/null || :",
+            "\\builtin",
+            "\\builtin read -r -u 0 -k 9 __trl",
+            "\\unfunction builtin command 2>/dev/null || \\builtin :",
             Some("$sysparams[pid]"),
         ),
-        Kind::Ksh93 => ("command", "IFS= command read -t 999999999 -r __trl", "unset -f command", None),
+        // the second one for a readonly IFS; in dash and ash the first ends all that is around it
+        Kind::Ksh93 => (
+            "\\command",
+            "{ IFS= \\command read -t 999999999 -r __trl || \\command read -t 999999999 -r __trl; }",
+            "\\unset -f command",
+            None,
+        ),
         Kind::Fish => ("builtin", "builtin read -g __trl", "", None),
     };
     Words { builtin, read, heal, pid }
@@ -68,11 +77,11 @@ fn words(kind: Kind) -> Words {
 /// How the shell sources a file: `return` works, line numbers start at 1, the size of the text is no limit.
 pub(super) fn source(kind: Kind, path: &str) -> String {
     match kind {
-        Kind::Bash | Kind::Zsh => format!("builtin . {path}"),
+        Kind::Bash | Kind::Zsh => format!("\\builtin . {path}"),
         // `command .` also keeps an error in a special builtin from ending the shell
-        Kind::Dash | Kind::Ash | Kind::BashAsSh => format!("command . {path}"),
+        Kind::Dash | Kind::Ash | Kind::BashAsSh => format!("\\command . {path}"),
         // leaving a dot script cuts ksh93's 256+signal codes to 8 bits, eval keeps them
-        Kind::Ksh93 => format!("eval \"$(<{path})\""),
+        Kind::Ksh93 => format!("\\eval \"$(<{path})\""),
         Kind::Fish => format!("builtin source {path}"),
     }
 }
@@ -85,8 +94,16 @@ pub(super) fn builtin(kind: Kind) -> &'static str {
 /// What the daemon writes to tell a shell in one go.
 pub fn order(kind: Kind, verb: char, nonce: Nonce) -> String {
     match kind {
-        Kind::Bash | Kind::BashAsSh => format!("{verb} {nonce}"),
+        Kind::Bash | Kind::BashAsSh | Kind::Zsh => format!("{verb} {nonce}"),
         _ => format!("{verb} {nonce}\n"),
+    }
+}
+
+/// The file that sets `$?`.
+pub fn carry(kind: Kind, code: i32) -> String {
+    match kind {
+        Kind::Bash | Kind::Zsh => format!("\\builtin return {code}\n"),
+        _ => format!("\\return {code}\n"),
     }
 }
 
@@ -114,7 +131,7 @@ pub fn text(kind: Kind, paths: &Paths, slot: usize) -> String {
     let (reports, control) = (paths.reports(), paths.control(slot));
     let promoted = format!("{builtin} printf 'P %s\\0' \"$__trl\" >{reports}");
     let mut out = format!(
-        "case $__trl in p*) {builtin} trap - {SIGNALS}; {promoted};; esac\n\
+        "{{\n{aliases}case $__trl in p*) {builtin} trap - {SIGNALS}; {promoted};; esac\n\
          until ! {read} <{control}; do\ncase $__trl in\n\
          p*) {builtin} trap - {SIGNALS}; {promoted};;\n\
          [nobcijwx]*)\n\
@@ -124,6 +141,7 @@ pub fn text(kind: Kind, paths: &Paths, slot: usize) -> String {
          {builtin} printf 'R %s %s\\0' \"$__trl\" \"${{PWD-}}\" >{reports} || {builtin} exit \"${{__trl##* }}\";;\n\
          *) for __trl in \"$__trl\"; do\n{runs}done;;\nesac\ndone\n\
          case $__trl in [0-9]*) ;; *) {builtin} exit 0;; esac;;\n",
+        aliases = aliases_on(kind),
         runs = runs(kind, paths),
     );
     if kind.survival() == Survival::Clone {
@@ -142,23 +160,47 @@ pub fn text(kind: Kind, paths: &Paths, slot: usize) -> String {
             "d*) {{ {dump}; }} >{place} 2>/dev/null; {builtin} printf 'D %s\\0' \"$__trl\" >{reports};;\n"
         );
     }
-    out + &format!("*) {builtin} exit 0;;\nesac\ndone\n")
+    out + &format!("*) {builtin} exit 0;;\nesac\ndone\n}}\n")
+}
+
+/// bash and zsh look for aliases before they look for their own words, so a clone reads its loop without them.
+fn aliases_off(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Bash | Kind::BashAsSh => {
+            "case $BASHOPTS in *expand_aliases*) __tra=on; \\builtin shopt -u expand_aliases;; esac; "
+        }
+        // what stands in a process substitution is parsed each time it is used: no words of the grammar here
+        Kind::Zsh => "\\builtin test -o aliases && __tra=on; \\builtin unsetopt aliases; ",
+        _ => "",
+    }
+}
+
+/// Once the loop has been read.
+fn aliases_on(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Bash | Kind::BashAsSh => {
+            "case ${__tra-} in on) \\builtin shopt -s expand_aliases; \\builtin unset -v __tra;; esac\n"
+        }
+        Kind::Zsh => "case ${__tra-} in on) \\builtin setopt aliases; \\builtin unset __tra;; esac\n",
+        _ => "",
+    }
 }
 
 /// Carrying `$?` over, then the run itself by kind of stdin. Under `set -e` the last code cannot be non-zero.
 fn runs(kind: Kind, paths: &Paths) -> String {
+    let builtin = builtin(kind);
     let carry = match kind {
         // eval "$(<file)" holding `return N` would leave the loop's own file
-        Kind::Ksh93 => format!("command . {}", paths.carry()),
+        Kind::Ksh93 => format!("\\command . {}", paths.carry()),
         _ => source(kind, &paths.carry()),
     };
     let run = |stdin: &str| run_line(kind, paths, stdin);
     let wrapper = match kind {
-        Kind::Ksh93 => format!("command . {}", paths.wrapper()),
+        Kind::Ksh93 => format!("\\command . {}", paths.wrapper()),
         _ => source(kind, &paths.wrapper()),
     };
     format!(
-        "case $__trl$- in [ocjx]*e*) :;; [ocjx]*) {carry};; *) :;; esac\n\
+        "case $__trl$- in [ocjx]*e*) {builtin} :;; [ocjx]*) {carry};; *) {builtin} :;; esac\n\
          case $__trl in\n[no]) {};;\n[bc]) {};;\n[ij]) {};;\n[wx]) {wrapper};;\nesac\n",
         run("/dev/null"),
         run(&paths.stdin_file()),
@@ -183,20 +225,24 @@ fn clone_into(kind: Kind, paths: &Paths, to: usize) -> String {
     };
     // It reports before anything that takes time: the shell may go on from here.
     let hello = format!("{builtin} trap '' {SIGNALS}; {say} >{}", paths.reports());
-    let enter = format!("{read} <{}; {}", paths.control(to), source(kind, &paths.script(to)));
+    let enter =
+        format!("{read} <{}; {}{}", paths.control(to), aliases_off(kind), source(kind, &paths.script(to)));
     match kind {
         // A background subshell would ignore INT and QUIT for good, so it is a foreground pair whose middle
         // process the daemon kills. Its death must not count under `set -e`, and `|| :` would switch errexit off
         // inside the clone for ever.
         Kind::Dash | Kind::Ash => format!(
-            "{to}*) case $- in *e*) set +e; ( set -e; ( {hello}; {enter} ); : ) {CLOSE}; set -e;; *) ( ( {hello}; {enter} ); : ) {CLOSE};; esac;;\n"
+            "{to}*) case $- in *e*) \\set +e; ( \\set -e; ( {hello}; {enter} ); {builtin} : ) {CLOSE}; \\set -e;; *) ( ( {hello}; {enter} ); {builtin} : ) {CLOSE};; esac;;\n"
         ),
-        // Descriptors from 10 on, of {fd}> and coproc, go too.
+        // Descriptors from 10 on, of {fd}> and coproc, go too. Only `exec` can do that, and not behind `builtin`.
         Kind::Bash | Kind::BashAsSh => format!(
-            "{to}*) ( ( {hello}; for __trf in /dev/fd/*; do __trf=${{__trf##*/}}; case $__trf in 0|1|2) ;; *) exec {{__trf}}>&-;; esac; done 2>/dev/null; builtin unset __trf; {enter} ) & );;\n"
+            "{to}*) ( ( {hello}; {{ \\builtin declare -F exec >&2 || for __trf in /dev/fd/*; do __trf=${{__trf##*/}}; case $__trf in 0|1|2) ;; *) \\exec {{__trf}}>&-;; esac; done; }} 2>/dev/null; \\builtin unset __trf; {enter} ) & );;\n"
         ),
-        // `&` would renice it; a process substitution is one fork, no job, no `$!`.
-        Kind::Zsh => format!("{to}*) : <( {hello}; builtin exec {CLOSE}; {enter} );;\n"),
+        // `&` would renice it; a process substitution is one fork, no job, no `$!`. Its pipe is read until it has let go of
+        // it: a DEBUG trap prints before its first command, and a pipe without a reader would be its end.
+        Kind::Zsh => format!(
+            "{to}*) () {{ until ! \\builtin read -r -u 0 -k 1 __trf; do \\builtin :; done <$1 }} <( \\builtin exec >/dev/null {CLOSE}; {hello}; {enter} ); \\builtin unset __trf;;\n"
+        ),
         Kind::Ksh93 | Kind::Fish => String::new(),
     }
 }
@@ -234,10 +280,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bash_reads_exactly_one_order() {
-        for _ in 0..100 {
-            let order = order(Kind::Bash, 'n', Nonce::random());
-            assert!(words(Kind::Bash).read.contains(&format!(" -N {} ", order.len())), "{order:?}");
+    fn bash_and_zsh_read_exactly_one_order() {
+        for (kind, option) in [(Kind::Bash, "-N"), (Kind::BashAsSh, "-N"), (Kind::Zsh, "-k")] {
+            let order = order(kind, 'n', Nonce::random());
+            assert!(words(kind).read.contains(&format!(" {option} {} ", order.len())), "{order:?}");
         }
     }
 }

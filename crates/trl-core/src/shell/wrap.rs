@@ -58,12 +58,18 @@ pub fn wrapper(kind: Kind, paths: &Paths, around: &Surroundings, places: Places<
     let outer = match kind {
         Kind::Fish => fish(paths, around, places),
         Kind::Bash | Kind::BashAsSh => bash(kind, paths, around),
-        _ => format!("{}{} . {}\n", assignments(kind, around), builtin(kind), paths.inner()),
+        Kind::Zsh => format!(
+            "{}{}\\builtin . {}\n",
+            refusals(kind, paths, around),
+            assignments(kind, around),
+            paths.inner()
+        ),
+        Kind::Dash | Kind::Ash | Kind::Ksh93 => posix(kind, paths, around),
     };
     let outer = match (kind, &around.working_dir) {
         // `cd -` goes by a memory of its own there, which only going there and back restores
         (Kind::Zsh, Some(_)) => format!(
-            "{outer}__trl=$?\nbuiltin cd -q -- \"${{OLDPWD-}}\" && builtin cd -q -- {}\nreturn $__trl\n",
+            "{outer}__trl=$?\n\\builtin cd -q -- \"${{OLDPWD-}}\" && \\builtin cd -q -- {}\n\\builtin return $__trl\n",
             quote(kind, places.back)
         ),
         _ => outer,
@@ -74,49 +80,105 @@ pub fn wrapper(kind: Kind, paths: &Paths, around: &Surroundings, places: Places<
 /// Temporary assignments. OLDPWD is among them: our own `cd`s must not show.
 fn assignments(kind: Kind, around: &Surroundings) -> String {
     let mut words: String = around.env.iter().map(|(k, v)| format!("{k}={} ", quote(kind, v))).collect();
-    if around.working_dir.is_some() && !around.env.contains_key("OLDPWD") {
+    if names(around).len() > around.env.len() {
         words += "OLDPWD=\"${OLDPWD-}\" ";
     }
     words
 }
 
+/// An assignment to a readonly variable ends what it stands in, without a word where the user can see it. So it stands in
+/// an `eval`, and `x` begins by saying that it was reached.
+fn posix(kind: Kind, paths: &Paths, around: &Surroundings) -> String {
+    let run = format!("{}{} . {}", assignments(kind, around), builtin(kind), paths.inner());
+    let names: Vec<&str> = names(around);
+    let which = match names.as_slice() {
+        [one] => format!("{one} is"),
+        _ => format!("one of {} is", names.join(", ")),
+    };
+    format!(
+        "__trl=w\n\\command eval {}\n__trl=\"$__trl $?\"\ncase $__trl in w\\ *) {}; __trl=1;; esac\n\\return \"${{__trl##* }}\"\n",
+        quote(kind, &run),
+        complaint(kind, paths, &which)
+    )
+}
+
+/// The variables that are changed for the command.
+fn names(around: &Surroundings) -> Vec<&str> {
+    let mut names: Vec<&str> = around.env.keys().map(String::as_str).collect();
+    if around.working_dir.is_some() && !around.env.contains_key("OLDPWD") {
+        names.push("OLDPWD");
+    }
+    names
+}
+
+/// Says on the command's stderr why it was not run.
+fn complaint(kind: Kind, paths: &Paths, which: &str) -> String {
+    let text = quote(kind, &format!("trl: {which} readonly in this session; the command was not run"));
+    let builtin = if kind == Kind::Fish { "builtin" } else { builtin(kind) };
+    format!("{builtin} printf '%s\\n' {text} >{}", paths.stderr())
+}
+
+/// Where the shell can be asked, nothing is begun that cannot be carried through.
+fn refusals(kind: Kind, paths: &Paths, around: &Surroundings) -> String {
+    let refusal = |name: &&str| {
+        let (attributes, sign) = match kind {
+            Kind::Zsh => (format!("${{{name}+${{(t){name}}}}}"), "readonly"),
+            _ => (format!("${{{name}+${{{name}@a}}}}"), "r"),
+        };
+        let complaint = complaint(kind, paths, &format!("{name} is"));
+        format!("case {attributes} in *{sign}*) {complaint}; \\builtin return 1;; esac\n")
+    };
+    names(around).iter().map(refusal).collect()
+}
+
 /// The file `x`: export, change directory, run, change back.
 fn stage(kind: Kind, paths: &Paths, around: &Surroundings, places: Places<'_>) -> String {
     let mut text = String::new();
-    if kind == Kind::Zsh {
+    match kind {
         // its temporary assignments are not exported
-        around.env.keys().for_each(|key| text += &format!("builtin export {key}\n"));
+        Kind::Zsh => {
+            around.env.keys().for_each(|key| text += &format!("\\builtin export {key}\n"));
+        }
+        Kind::Dash | Kind::Ash | Kind::Ksh93 => text += "__trl=x\n",
+        Kind::Bash | Kind::BashAsSh | Kind::Fish => {}
     }
     let run = run_line(kind, paths, places.stdin);
     let Some(dir) = &around.working_dir else { return format!("{text}{run}\n") };
     // -q: no chpwd hooks of the user's
     let quiet = if kind == Kind::Zsh { "-q " } else { "" };
     let cd = |to: &str| format!("{} cd {quiet}-- {}", builtin(kind), quote(kind, to));
-    format!("{text}{} || return 1\n{run}\n__trl=$?\n{} || :\nreturn \"$__trl\"\n", cd(dir), cd(places.back))
+    let back = match kind {
+        Kind::Bash | Kind::Zsh => "\\builtin return",
+        _ => "\\return",
+    };
+    format!(
+        "{text}{} || {back} 1\n{run}\n__trl=$?\n{} || {} :\n{back} \"$__trl\"\n",
+        cd(dir),
+        cd(places.back),
+        builtin(kind),
+    )
 }
 
 /// bash: the second word of the list restores everything and returns the command's code. A `break 2` of the command's
 /// skips it, and a `readonly` makes it impossible; then the shell ends and its clone takes over.
 fn bash(kind: Kind, paths: &Paths, around: &Surroundings) -> String {
-    let mut keys: Vec<&str> = around.env.keys().map(String::as_str).collect();
-    if around.working_dir.is_some() && !around.env.contains_key("OLDPWD") {
-        keys.push("OLDPWD");
-    }
+    let keys = names(around);
     let saved: String = keys.iter().map(|k| format!("${{{k}+${{{k}@A}};}} ")).collect();
     let exports: String =
-        around.env.iter().map(|(k, v)| format!("builtin export {k}={}\n", quote(kind, v))).collect();
+        around.env.iter().map(|(k, v)| format!("\\builtin export {k}={}\n", quote(kind, v))).collect();
     format!(
-        "for __trl in go \"__trl=\\$?; builtin unset -v {names} || builtin exit \\$__trl; {saved}builtin return \\$__trl\"; do\ncase $__trl in\n\
-         go) for __trl in go; do\n{exports}{source} {inner}\ndone;;\n*) builtin eval \"$__trl\";;\nesac\ndone\nbuiltin exit 0\n",
+        "{refusals}for __trl in go \"__trl=\\$?; \\\\builtin unset -v {names} || \\\\builtin exit \\$__trl; {saved}\\\\builtin return \\$__trl\"; do\ncase $__trl in\n\
+         go) for __trl in go; do\n{exports}{source} {inner}\ndone;;\n*) \\builtin eval \"$__trl\";;\nesac\ndone\n\\builtin exit 0\n",
+        refusals = refusals(kind, paths, around),
         names = keys.join(" "),
-        source = if kind == Kind::Bash { "builtin ." } else { "command ." },
+        source = if kind == Kind::Bash { "\\builtin ." } else { "\\command ." },
         inner = paths.inner(),
     )
 }
 
 fn fish(paths: &Paths, around: &Surroundings, places: Places<'_>) -> String {
     let q = |value: &str| quote(Kind::Fish, value);
-    let mut before = String::new();
+    let mut before = String::from("builtin set -l __trr\n");
     let mut after = String::new();
     for (i, (key, value)) in around.env.iter().enumerate() {
         before += &format!(
@@ -125,9 +187,13 @@ fn fish(paths: &Paths, around: &Surroundings, places: Places<'_>) -> String {
         before += &format!(
             "builtin set -qg {key}; and builtin set -l __trv{i} ${key}; or builtin set -l __trx{i}\n"
         );
-        before += &format!("builtin set -gx {key} {}\n", q(value));
+        // a `set` that works leaves the status as it was
+        before += &format!(
+            "builtin true; builtin set -gx {key} {} 2>/dev/null; or builtin set __trr {key}\n",
+            q(value)
+        );
         after += &format!(
-            "builtin set -eg {key}; builtin set -q __trx{i}[1]; and builtin set $__trx{i} {key} $__trv{i}\n"
+            "builtin set -eg {key} 2>/dev/null; builtin set -q __trx{i}[1]; and builtin set $__trx{i} {key} $__trv{i}\n"
         );
     }
     if let Some(dir) = &around.working_dir {
@@ -135,7 +201,10 @@ fn fish(paths: &Paths, around: &Surroundings, places: Places<'_>) -> String {
         after += &format!("builtin cd {}\n", q(places.back));
     }
     let run = run_line(Kind::Fish, paths, places.stdin);
-    format!("{before}{run}\nbuiltin set -l __trs $status\n{after}return $__trs\n")
+    let complaint = complaint(Kind::Fish, paths, "a variable of `env` is");
+    format!(
+        "{before}if builtin set -q __trr[1]\n{complaint}\nbuiltin false\nelse\nbuiltin true\n{run}\nend\nbuiltin set -l __trs $status\n{after}return $__trs\n"
+    )
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use tokio::sync::{broadcast, mpsc, oneshot};
 use trl_proto::terminal::{TerminalInfo, TerminalState};
 use trl_proto::{Error, ErrorCode};
-use trl_screen::Event;
+use trl_screen::{Event, Screen, Snapshot};
 use trl_sys::pty::Size;
 use trl_sys::reap::Exit;
 
@@ -22,6 +22,8 @@ use crate::session::messages::Reply;
 
 /// News a client may be behind before it is told everything anew.
 const MOST_NEWS: usize = 256;
+/// What a client is sent at once; more history is there when it asks.
+const MOST_PICTURE: usize = 1 << 20;
 /// Clients whose numbered input is remembered.
 const MOST_INPUTS: usize = 1024;
 
@@ -241,12 +243,11 @@ impl Terminal {
         }
     }
 
-    /// A client comes. It is gone when the viewer is dropped.
-    pub fn attach(self: &Arc<Self>, client: Client) -> Viewer {
-        let news = self.news.subscribe();
+    /// A client comes, and hears the news from now on. It is gone when the viewer is dropped.
+    pub fn attach(self: &Arc<Self>, client: Client) -> (Viewer, broadcast::Receiver<News>) {
         let id = self.public().clients.join(client);
         self.tell_news(News::Presence);
-        Viewer { terminal: Arc::clone(self), id, news }
+        (Viewer { terminal: Arc::clone(self), id }, self.news.subscribe())
     }
 
     /// Where a client that has everything before `since` goes on: exactly there if the bytes are still here.
@@ -258,13 +259,25 @@ impl Terminal {
             let (place, size) = self.tape.place_at(offset);
             return Resume { place, size, snapshot: None };
         }
-        self.snapshot(usize::MAX)
+        self.picture()
+    }
+
+    /// A snapshot with as much history as a client is sent at once.
+    pub fn picture(&self) -> Resume {
+        self.take(|screen| {
+            let fits = |s: &Snapshot| s.bytes.len() <= MOST_PICTURE;
+            let tries = [usize::MAX, 4000, 1000, 200].into_iter().map(|lines| screen.snapshot_with(lines));
+            tries.into_iter().find(fits).unwrap_or_else(|| screen.snapshot_with(0))
+        })
     }
 
     /// The picture as the model has it, and the place where the bytes go on from it.
     pub fn snapshot(&self, history_lines: usize) -> Resume {
-        let (snapshot, (cols, rows)) =
-            self.model.look(|screen| (screen.snapshot_with(history_lines), screen.size()));
+        self.take(|screen| screen.snapshot_with(history_lines))
+    }
+
+    fn take(&self, snapshot: impl FnOnce(&mut Screen) -> Snapshot) -> Resume {
+        let (snapshot, (cols, rows)) = self.model.look(|screen| (snapshot(screen), screen.size()));
         let (place, _) = self.tape.place_at(snapshot.offset);
         Resume { place, size: Size { cols, rows }, snapshot: Some(snapshot.bytes) }
     }
@@ -285,7 +298,6 @@ pub struct Resume {
 pub struct Viewer {
     pub terminal: Arc<Terminal>,
     pub id: u64,
-    pub news: broadcast::Receiver<News>,
 }
 
 impl Viewer {

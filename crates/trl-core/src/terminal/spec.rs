@@ -1,6 +1,7 @@
 //! What a terminal was asked to be, resolved and checked.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use trl_proto::terminal::{CreateParams, SizePolicy};
 use trl_proto::{Error, TerminalId};
@@ -13,6 +14,8 @@ use crate::settings::Settings;
 #[derive(Debug)]
 pub struct Spec {
     pub id: TerminalId,
+    /// Who made it.
+    pub owner: Arc<str>,
     pub name: Option<String>,
     pub workspace: Option<String>,
     pub labels: BTreeMap<String, String>,
@@ -31,7 +34,12 @@ const COLS: std::ops::RangeInclusive<u16> = 2..=1000;
 const ROWS: std::ops::RangeInclusive<u16> = 1..=1000;
 
 impl Spec {
-    pub fn resolve(params: CreateParams, inherited: &Inherited, settings: &Settings) -> Result<Self, Error> {
+    pub fn resolve(
+        params: CreateParams,
+        owner: &Arc<str>,
+        inherited: &Inherited,
+        settings: &Settings,
+    ) -> Result<Self, Error> {
         if params.runtime.as_deref().is_some_and(|r| r != "host") {
             return Err(Error::invalid("the only runtime is `host`"));
         }
@@ -66,6 +74,7 @@ impl Spec {
         }
         Ok(Self {
             id: TerminalId::random(),
+            owner: Arc::clone(owner),
             name: checked_name(params.name)?,
             workspace: checked_workspace(params.workspace_id)?,
             labels: params.labels.unwrap_or_default(),

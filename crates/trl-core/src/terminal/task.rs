@@ -1,8 +1,8 @@
 //! The task of one terminal: it alone owns the pseudo-terminal and the processes on it.
 //!
 //! ```text
-//!  Starting ─▶ Live ─▶ Draining (its program has ended; the last bytes are read) ─▶ LettingGo ─▶ over
-//!                └───▶ Ending (HUP and CONT to everything, then a while) ─────────────▲
+//!  Starting ─▶ Live ─▶ Draining (its program has ended; the last bytes are read) ─▶ LettingGo ─▶ Settling ─▶ over
+//!                └───▶ Ending (HUP and CONT to everything, then a while) ─────────────▲   (the model reads on)
 //! ```
 //!
 //! It moves bytes: from the program to the tape, from clients and from the model's answers to the program.
@@ -49,6 +49,8 @@ const START_LIMIT: Duration = Duration::from_secs(10);
 const DRAIN_LIMIT: Duration = Duration::from_millis(100);
 /// A keeper that was let go of kills and ends within this.
 const LET_GO_LIMIT: Duration = Duration::from_secs(8);
+/// With everything dead, the last bytes and their meaning are there within this.
+const SETTLE_LIMIT: Duration = Duration::from_secs(2);
 /// How often those who were asked to go are looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -81,6 +83,7 @@ enum Phase {
     Ending { until: Instant },
     Draining { until: Instant },
     LettingGo { until: Instant },
+    Settling { until: Instant },
     Over,
 }
 
@@ -141,6 +144,7 @@ enum Woken {
     Readable,
     Writable,
     Moment,
+    Settled,
 }
 
 impl Task {
@@ -149,15 +153,17 @@ impl Task {
         while self.phase != Phase::Over {
             tokio::task::consume_budget().await;
             let wake = self.next_moment();
+            let settling = matches!(self.phase, Phase::Settling { .. });
             let (model, most) = (&self.terminal.model, self.most_lag());
             let lags = model.lag() > most;
             let woken = tokio::select! {
                 biased;
-                _ = self.watch.ready() => Woken::Link,
+                _ = self.watch.ready(), if !settling => Woken::Link,
                 message = self.wires.inbox.recv() => Woken::Message(message),
                 Some(fed) = self.wires.said.recv() => Woken::Said(fed),
                 () = self.master.writable(), if !self.input.is_empty() => Woken::Writable,
                 () = async { if lags { model.caught_up(most / 2).await } self.master.readable().await }, if !self.silent => Woken::Readable,
+                () = model.caught_up(0), if settling && self.silent => Woken::Settled,
                 () = alarm.wait(wake) => Woken::Moment,
             };
             match woken {
@@ -167,28 +173,32 @@ impl Task {
                 Woken::Readable => self.read(),
                 Woken::Writable => self.write(),
                 Woken::Moment => self.moment(Instant::now()),
+                Woken::Settled => self.over(),
             }
-        }
-        // What it said last is still being understood.
-        self.terminal.model.reach_now().await;
-        while let Ok(fed) = self.wires.said.try_recv() {
-            self.said(fed);
         }
     }
 
     fn next_moment(&self) -> Option<Instant> {
         let own = match self.phase {
-            Phase::Starting { until } | Phase::Draining { until } | Phase::LettingGo { until } => Some(until),
+            Phase::Starting { until }
+            | Phase::Draining { until }
+            | Phase::LettingGo { until }
+            | Phase::Settling { until } => Some(until),
             Phase::Ending { until } => Some(until.min(Instant::now() + LOOK)),
             Phase::Live => self.terminal.public().destroy_at,
             Phase::Over => None,
         };
-        let flush = (!self.link.is_flushed()).then(|| Instant::now() + Duration::from_millis(1));
+        let flush = self.owes_keeper().then(|| Instant::now() + Duration::from_millis(1));
         [own, flush].into_iter().flatten().min()
     }
 
+    /// Part of its request is still on the way.
+    fn owes_keeper(&self) -> bool {
+        !matches!(self.phase, Phase::Settling { .. } | Phase::Over) && !self.link.is_flushed()
+    }
+
     fn moment(&mut self, now: Instant) {
-        if !self.link.is_flushed() && self.link.flush().is_err() {
+        if self.owes_keeper() && self.link.flush().is_err() {
             return self.keeper_gone();
         }
         match self.phase {
@@ -205,8 +215,9 @@ impl Task {
                 if let Some(keeper) = tree::identify(self.terminal.keeper()) {
                     tree::signal(keeper, Signal::KILL);
                 }
-                self.over();
+                self.settle();
             }
+            Phase::Settling { until } if now >= until => self.over(),
             _ => {}
         }
     }
@@ -414,7 +425,7 @@ impl Task {
     }
 
     fn end(&mut self, reason: String, grace: Duration) {
-        if matches!(self.phase, Phase::LettingGo { .. } | Phase::Over) {
+        if matches!(self.phase, Phase::LettingGo { .. } | Phase::Settling { .. } | Phase::Over) {
             return;
         }
         self.reason.get_or_insert(reason);
@@ -444,6 +455,9 @@ impl Task {
     }
 
     fn keeper_gone(&mut self) {
+        if matches!(self.phase, Phase::Settling { .. }) {
+            return;
+        }
         if !matches!(self.phase, Phase::LettingGo { .. }) {
             self.reason.get_or_insert_with(|| "its keeper was killed".into());
             if let Some(created) = self.created.take() {
@@ -451,13 +465,21 @@ impl Task {
                 let _ = created.send(Err(error));
             }
         }
-        self.over();
+        self.settle();
     }
 
-    fn over(&mut self) {
-        // Everything below the keeper is gone: what the kernel holds is all there will ever be.
+    /// Everything below the keeper is gone: what the kernel holds is all there will ever be.
+    fn settle(&mut self) {
         self.master.let_go_of_peer();
+        self.phase = Phase::Settling { until: Instant::now() + SETTLE_LIMIT };
         self.read_while(LAST_WORDS, u64::MAX);
+    }
+
+    /// What the program said last is known too.
+    fn over(&mut self) {
+        while let Ok(fed) = self.wires.said.try_recv() {
+            self.said(fed);
+        }
         self.phase = Phase::Over;
         self.seat = None;
         self.terminal.set_keeper(0);

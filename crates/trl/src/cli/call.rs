@@ -42,10 +42,14 @@ fn params(text: &str) -> Result<Box<RawValue>, Failure> {
         text.clear();
         io::stdin().read_to_string(&mut text)?;
     }
-    // Parsed rather than passed on: a line break inside would end the request line.
-    let value: serde_json::Value = serde_json::from_str(&text)
-        .map_err(|e| Failure::Usage(format!("the parameters are not valid JSON: {e}")))?;
-    serde_json::value::to_raw_value(&value).map_err(|e| io::Error::from(e).into())
+    as_one_line(text).map_err(|e| Failure::Usage(format!("the parameters are not valid JSON: {e}")))
+}
+
+/// The text as it was given, so that the daemon judges it; only a line break would end the request line. In valid JSON
+/// those stand between tokens, where a space means the same.
+fn as_one_line(text: String) -> serde_json::Result<Box<RawValue>> {
+    let given = RawValue::from_string(text)?;
+    RawValue::from_string(given.get().replace(['\n', '\r'], " "))
 }
 
 /// What a streaming method sends, one push a line, up to its last.
@@ -58,4 +62,19 @@ async fn print_pushes(mut pushes: Pushes) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_stay_as_they_were_given_on_one_line() {
+        let sent = |text: &str| as_one_line(text.into()).map(|raw| raw.get().to_string()).ok();
+        assert_eq!(sent(r#"{"a":1,"a":2.50}"#).as_deref(), Some(r#"{"a":1,"a":2.50}"#));
+        assert_eq!(sent("{\r\n\"a\": \"x\\ny\"\n}\n").as_deref(), Some("{  \"a\": \"x\\ny\" }"));
+        for bad in ["", "{", "{} {}", "{\"a\": \"\n\"}"] {
+            assert_eq!(sent(bad), None, "{bad:?}");
+        }
+    }
 }

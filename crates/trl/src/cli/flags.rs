@@ -64,6 +64,13 @@ fn add_keys(mut command: Command, name_of: NameOf) -> Command {
             .help(help)
             .value_name(value_name(key.name))
             .value_parser(OsStringValueParser::new());
+        // A switch; `=false` takes back what the file or the environment said.
+        let arg = match key.value(&defaults) {
+            serde_json::Value::Bool(_) => {
+                arg.num_args(0..=1).require_equals(true).default_missing_value("true")
+            }
+            _ => arg,
+        };
         command = command.arg(match key.flag {
             Flag::Global(_) => arg.global(true).help_heading(GLOBAL),
             Flag::Engine(_) | Flag::None => arg.help_heading(SETTINGS),
@@ -78,6 +85,8 @@ fn value_name(key: &str) -> &'static str {
         "socket" => "PATH",
         name if name.ends_with("_dir") => "DIR",
         name if name.ends_with("_s") => "DURATION",
+        "http.addr" => "ADDR",
+        "http.allow_remote" => "BOOL",
         "log.level" => "FILTER",
         "log.format" => "FORMAT",
         _ => "N",

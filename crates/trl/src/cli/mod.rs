@@ -23,6 +23,7 @@ mod session;
 mod settings;
 mod table;
 mod term;
+mod token;
 
 use std::process::ExitCode;
 
@@ -74,6 +75,9 @@ enum Command {
     Info(print::Output),
     /// End the daemon and all its sessions
     Stop(daemon::StopArgs),
+    /// Make, list and revoke tokens for agents, viewers and operators
+    #[command(subcommand)]
+    Token(token::TokenCommand),
     /// Show what happens to sessions, executions and terminals, as it happens
     Events(events::EventsArgs),
     /// Call a method of the wire with JSON parameters
@@ -133,6 +137,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Stats(output) => talk(&base, async |config| daemon::stats(config, output).await),
         Command::Info(output) => talk(&base, async |config| daemon::info(config, output).await),
         Command::Stop(args) => talk(&base, async |config| daemon::stop(config, &args).await),
+        Command::Token(command) => talk(&base, async |config| token::run(config, command).await),
         Command::Events(args) => talk(&base, async |config| events::follow(config, args).await),
         Command::Call(args) => talk(&base, async |config| call::call(config, &args).await),
         Command::Config(command) => settings::show(command, base),

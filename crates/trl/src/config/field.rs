@@ -13,7 +13,7 @@ use toml::de::DeValue;
 use tracing_subscriber::EnvFilter;
 
 use super::units;
-use super::{LogFilter, LogFormat};
+use super::{HttpAddr, LogFilter, LogFormat};
 
 /// A value before it has a type.
 #[derive(Debug)]
@@ -76,6 +76,35 @@ impl Field for u64 {
 
     fn show(&self) -> Value {
         json!(self)
+    }
+}
+
+impl Field for bool {
+    fn read(raw: &Raw<'_>) -> Result<Self, String> {
+        match (raw, raw.text()) {
+            (Raw::Toml(DeValue::Boolean(value)), _) => Ok(*value),
+            (_, Some("true")) => Ok(true),
+            (_, Some("false")) => Ok(false),
+            _ => Err("must be true or false".into()),
+        }
+    }
+
+    fn show(&self) -> Value {
+        json!(self)
+    }
+}
+
+impl Field for Option<HttpAddr> {
+    fn read(raw: &Raw<'_>) -> Result<Self, String> {
+        match raw.text() {
+            Some("off") => Ok(None),
+            Some(text) => text.parse().map(Some),
+            None => Err("must be an address in quotes".into()),
+        }
+    }
+
+    fn show(&self) -> Value {
+        json!(self.as_ref().map_or_else(|| "off".into(), ToString::to_string))
     }
 }
 

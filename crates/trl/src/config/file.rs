@@ -57,6 +57,18 @@ fn is_section(name: &str) -> bool {
     KEYS.iter().any(|key| key.section() == name)
 }
 
+/// The refusal of a name in an assignment: there is no section to stand in, so the whole name of a setting is meant, even
+/// where only its last part was given.
+pub(super) fn unknown_whole(origin: Origin, name: &str) -> ConfigError {
+    let leaf = name.rsplit_once('.').map_or(name, |(_, leaf)| leaf);
+    let by_leaf = || {
+        let like = nearest(leaf, KEYS.iter().filter_map(leaf_of))?;
+        KEYS.iter().find(|key| leaf_of(key) == Some(like)).map(|key| key.name)
+    };
+    let near = nearest(name, KEYS.iter().map(|key| key.name)).or_else(by_leaf).map(String::from);
+    ConfigError::UnknownKey { origin, key: name.into(), near }
+}
+
 /// The refusal of a name that is not in the table, with the one it is most like.
 ///
 /// A setting is compared within its own section first: `sessions.maks` is nearer to `sessions.max` than its length

@@ -152,6 +152,34 @@ pub(crate) static KEYS: &[Key] = &[
         "Outgoing bytes a slow client may pile up before it is cut off"
     )
     .range(65_536..=TIB),
+    key!("http.addr", http.addr, "Serve HTTP and WebSocket here: ADDRESS:PORT, or unix:PATH")
+        .env("TRL_HTTP_ADDR")
+        .flag(Flag::Engine("http"))
+        .default_words("off"),
+    key!("http.allow_remote", http.allow_remote, "Let http.addr be one that other machines can reach")
+        .flag(Flag::Engine("http-allow-remote")),
+    key!("http.allowed_hosts", http.allowed_hosts, "Names this daemon may be called by, beside its address"),
+    key!("http.allowed_origins", http.allowed_origins, "Web pages of other origins that may use it"),
+    key!(
+        "http.request_timeout_s",
+        http.request_timeout,
+        "Headers, then the body of a request must come within this; so long a client may be idle, or take nothing"
+    )
+    .range(0..=3600),
+    key!(
+        "http.keep_alive_s",
+        http.keep_alive,
+        "A silent event stream or WebSocket is sent a sign of life this often"
+    )
+    .range(0..=3600),
+    key!("http.ticket_ttl_s", http.ticket_ttl, "How long a ticket for a browser's WebSocket is good")
+        .range(0..=300),
+    key!(
+        "http.auth_failures",
+        http.auth_failures,
+        "Wrong tokens an address may present in a minute before it has to wait"
+    )
+    .range(1..=1_000_000),
     key!(
         "agent.max_sessions",
         agent_max_sessions,

@@ -9,6 +9,7 @@
 
 mod field;
 mod file;
+mod http;
 mod keys;
 mod origin;
 mod secret;
@@ -22,6 +23,7 @@ use trl_core::Settings;
 
 use crate::paths::{self, Env, Places};
 use field::Raw;
+pub(crate) use http::{HttpAddr, HttpSettings};
 pub(crate) use keys::{Flag, KEYS, Key};
 pub(crate) use origin::{ConfigError, Origin};
 pub(crate) use secret::Secret;
@@ -38,6 +40,8 @@ pub(crate) struct Config {
     /// What outlives the daemon.
     pub(crate) data_dir: PathBuf,
     pub(crate) wire: WireLimits,
+    /// The door for programs and browsers.
+    pub(crate) http: HttpSettings,
     /// Ceiling of the socket's default agent; 0 is as many as the daemon.
     pub(crate) agent_max_sessions: usize,
     pub(crate) log: LogSettings,
@@ -128,6 +132,7 @@ impl Config {
             socket: places.socket.clone(),
             data_dir: places.data_dir.clone(),
             wire: WireLimits::default(),
+            http: HttpSettings::default(),
             agent_max_sessions: 0,
             log: LogSettings::default(),
             operator_token: None,
@@ -157,7 +162,8 @@ impl Config {
             let origin = Origin::Flag("--set".into());
             let (name, value) =
                 assignment.split_once('=').ok_or_else(|| ConfigError::NotAssignment(assignment.clone()))?;
-            let key = Key::find(name.trim()).ok_or_else(|| file::unknown(origin.clone(), name.trim()))?;
+            let key =
+                Key::find(name.trim()).ok_or_else(|| file::unknown_whole(origin.clone(), name.trim()))?;
             key.apply(self, &Raw::Text(OsStr::new(value)), origin)?;
         }
         for (key, value) in &flags.named {
@@ -268,6 +274,7 @@ mod tests {
         let config = World::new("").load().unwrap();
         assert_eq!(config.settings(), Settings::default());
         assert_eq!(config.wire, WireLimits::default());
+        assert_eq!(config.http, HttpSettings::default());
         assert!(KEYS.iter().all(|key| config.origin(key) == Origin::Default));
     }
 
@@ -302,8 +309,19 @@ mod tests {
         ] {
             assert_eq!(World::new(file).error(), message);
         }
-        let flag = World::new("").set("session.max=1").error();
-        assert_eq!(flag, "flag --set: unknown setting `session.max`; did you mean `sessions.max`?");
+        for (given, meant) in [
+            ("session.max", "; did you mean `sessions.max`?"),
+            ("sessions.maks", "; did you mean `sessions.max`?"),
+            ("max", "; did you mean `sessions.max`?"),
+            ("timeout", "; did you mean `exec.timeout_s`?"),
+            ("exec.level", "; did you mean `log.level`?"),
+            ("sokcet", "; did you mean `socket`?"),
+            ("sessions", "; did you mean `sessions.max`?"),
+            ("foo", ""),
+        ] {
+            let flag = World::new("").set(&format!("{given}=1")).error();
+            assert_eq!(flag, format!("flag --set: unknown setting `{given}`{meant}"));
+        }
     }
 
     #[test]

@@ -1,27 +1,27 @@
-//! One client: its requests are read in order, served concurrently, answered as they finish.
+//! One client of any duplex transport: its requests are read in order, served concurrently, answered as they finish.
 //!
 //! 1. A line is parsed; a malformed one is answered and forgotten.
 //! 2. `system.auth` is handled at once, so that every later request sees the new role.
 //! 3. Every other request becomes a task; a batch becomes one task that answers with one array.
-//! 4. At the end of input, what is in flight is still answered (the client may have closed only its writing side).
+//! 4. A client whose token ends is cut off.
+//! 5. At the end of input, what is in flight is still answered (the client may have closed only its writing side).
 
+use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use trl_core::manager::Origin;
 use trl_proto::envelope::{self, Fault, Incoming, Malformed, Request};
 use trl_proto::system::{AuthParams, Authenticated};
 use trl_proto::{Dialect, Error, ErrorCode, Method, Role};
 
+use super::auth::Failed;
 use super::follow::Follow;
-use super::lines::{Line, Lines};
-use super::outbox::Outbox;
+use super::lines::{Line, Source};
+use super::outbox::{Outbox, Parting, Sink};
 use super::principal::Principal;
-use super::{Server, rpc, token};
+use super::{Server, rpc};
 
 /// Requests of one connection that may be in flight; past this it is not read any further.
 const MOST_IN_FLIGHT: usize = 1024;
@@ -33,68 +33,97 @@ pub(crate) struct Client {
     pub(crate) server: Arc<Server>,
     pub(crate) outbox: Arc<Outbox>,
     principal: Mutex<Principal>,
+    pub(crate) hears: Hears,
+    /// Where it comes from, when that is all that is known of it.
+    address: Option<IpAddr>,
     /// True once the client has closed its side.
     pub(crate) gone: watch::Sender<bool>,
 }
 
-impl Client {
-    fn new(server: &Arc<Server>, principal: Principal) -> Arc<Self> {
+/// What can be said to a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hears {
+    /// Replies, and pushes after them.
+    Pushes,
+    /// One reply to one request.
+    Replies,
+}
+
+/// A place among the connections there may be; given back when dropped.
+pub(crate) struct Connected {
+    server: Arc<Server>,
+    through: Through,
+}
+
+/// How a connection came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Through {
+    Socket,
+    /// Strangers may knock there, so it never has more than half of the places: the operator can always get in.
+    Http,
+}
+
+impl Connected {
+    pub(crate) fn take(server: &Arc<Server>, through: Through) -> Option<Self> {
+        let (all, most) = (server.connections.load(Ordering::Relaxed), server.wire.max_connections);
+        let crowd = server.visitors.load(Ordering::Relaxed) >= (most / 2).max(1);
+        if all >= most || (through == Through::Http && crowd) {
+            return None;
+        }
         server.connections.fetch_add(1, Ordering::Relaxed);
+        server.visitors.fetch_add(usize::from(through == Through::Http), Ordering::Relaxed);
+        Some(Self { server: Arc::clone(server), through })
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.server.connections.fetch_sub(1, Ordering::Relaxed);
+        self.server.visitors.fetch_sub(usize::from(self.through == Through::Http), Ordering::Relaxed);
+    }
+}
+
+impl Client {
+    pub(crate) fn new(
+        server: &Arc<Server>,
+        principal: Principal,
+        hears: Hears,
+        address: Option<IpAddr>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             server: Arc::clone(server),
             outbox: Outbox::new(server.wire.client_buffer_bytes),
             principal: Mutex::new(principal),
+            hears,
+            address,
             gone: watch::Sender::new(false),
         })
     }
 
-    /// A peer on the socket: the same user (or root), pinned when it runs inside a session.
-    pub(crate) fn unix(server: &Arc<Server>, stream: &UnixStream) -> Result<Arc<Self>, &'static str> {
-        let peer = stream.peer_cred().map_err(|_| "the kernel does not say who it is")?;
-        let pid = peer.pid().ok_or("the kernel does not say which process it is")?;
-        if peer.uid() != crate::paths::user_id() && peer.uid() != 0 {
-            return Err("it belongs to another user");
-        }
-        let principal = match server.manager.origin_of(pid) {
-            Origin::Outside => Principal::Role(Role::Agent),
-            Origin::Inside(session) => Principal::Inside(session),
-            Origin::InTerminal(terminal) => Principal::InTerminal(terminal),
-            Origin::Unknown => return Err("its process is gone, so nobody can say whose it was"),
-        };
-        Ok(Self::new(server, principal))
-    }
-
     pub(crate) fn stdio(server: &Arc<Server>) -> Arc<Self> {
-        Self::new(server, Principal::Role(Role::Agent))
+        Self::new(server, Principal::Role(Role::Agent), Hears::Pushes, None)
     }
 
     pub(crate) fn principal(&self) -> Principal {
         self.principal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
 
-impl Drop for Client {
-    fn drop(&mut self) {
-        self.server.connections.fetch_sub(1, Ordering::Relaxed);
+    async fn token_ended(&self) {
+        self.server.authority.ended(&self.principal()).await;
     }
 }
 
 /// Serves one client until it is gone.
-pub(crate) async fn run<R, W>(client: Arc<Client>, reader: R, writer: W)
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+pub(crate) async fn run(client: Arc<Client>, source: impl Source, sink: impl Sink) {
     let outbox = Arc::clone(&client.outbox);
     let reading = async {
-        read(&client, reader).await;
+        read(&client, source).await;
         client.outbox.finish();
     };
-    tokio::join!(reading, outbox.write_to(writer));
+    tokio::join!(reading, outbox.write_to(sink));
 }
 
-async fn read<R: AsyncRead + Unpin>(client: &Arc<Client>, reader: R) {
-    let mut lines = Lines::new(reader, client.server.wire.max_line_bytes);
+async fn read(client: &Arc<Client>, mut lines: impl Source) {
     let mut state = Reading { usual: Dialect::default(), first: true, auth_failures: 0 };
     let in_flight = Arc::new(Semaphore::new(MOST_IN_FLIGHT));
     let mut tasks = JoinSet::new();
@@ -106,6 +135,10 @@ async fn read<R: AsyncRead + Unpin>(client: &Arc<Client>, reader: R) {
             _ = async { closing.wait_for(|c| *c).await.is_ok() } => break,
             // The writer found the client gone, or it was cut off.
             () = client.outbox.closed() => break,
+            () = client.token_ended() => {
+                client.outbox.cut(Parting::TokenEnded);
+                break;
+            }
         };
         let incoming = match line {
             Err(_) | Ok(Line::End) => break,
@@ -173,12 +206,19 @@ impl Reading {
                 "system.auth must be the first request of a connection",
             ));
         }
-        if !token::matches(&client.server.operator, &params.token) {
-            tracing::warn!("a wrong token was presented");
-            return Err(Error::new(ErrorCode::AuthFailed, "the token is not valid"));
-        }
-        *client.principal.lock().unwrap_or_else(PoisonError::into_inner) = Principal::Role(Role::Operator);
-        Ok(Authenticated { role: Role::Operator })
+        let found = client.server.authority.identify(&params.token, client.address);
+        let principal = found.map_err(|failed| {
+            Error::new(
+                ErrorCode::AuthFailed,
+                match failed {
+                    Failed::Wrong => "the token is not valid",
+                    Failed::Wait(_) => "too many wrong tokens came from this address",
+                },
+            )
+        })?;
+        let role = principal.role();
+        *client.principal.lock().unwrap_or_else(PoisonError::into_inner) = principal;
+        Ok(Authenticated { role })
     }
 }
 
@@ -190,11 +230,21 @@ async fn answer_one(client: Arc<Client>, request: Request, _permit: OwnedSemapho
     follow(&client, answer.follow).await;
 }
 
-async fn answer_batch(
-    client: Arc<Client>,
-    items: Vec<Result<Request, Malformed>>,
-    _permit: OwnedSemaphorePermit,
-) {
+async fn answer_batch(client: Arc<Client>, items: Vec<Item>, _permit: OwnedSemaphorePermit) {
+    let (answer, follows) = batch(&client, items).await;
+    if let Some(answer) = answer {
+        client.outbox.send(answer);
+    }
+    for one in follows {
+        follow(&client, Some(one)).await;
+    }
+}
+
+/// One request of a batch.
+type Item = Result<Request, Malformed>;
+
+/// One array of all replies, in the order asked; None when nobody wants any.
+pub(crate) async fn batch(client: &Arc<Client>, items: Vec<Item>) -> (Option<Vec<u8>>, Vec<Follow>) {
     let mut answers = Vec::new();
     let mut follows = Vec::new();
     let mut tasks = JoinSet::new();
@@ -202,7 +252,7 @@ async fn answer_batch(
         match item {
             Err(bad) => answers.push((at, envelope::reply_malformed(&bad))),
             Ok(request) => {
-                let client = Arc::clone(&client);
+                let client = Arc::clone(client);
                 tasks
                     .spawn(async move { (at, request.id.is_some(), rpc::dispatch(&client, &request).await) });
             }
@@ -216,12 +266,8 @@ async fn answer_batch(
         follows.extend(answer.follow);
     }
     answers.sort_by_key(|(at, _)| *at);
-    if !answers.is_empty() {
-        client.outbox.send(array(answers.into_iter().map(|(_, line)| line)));
-    }
-    for one in follows {
-        follow(&client, Some(one)).await;
-    }
+    let lines = answers.into_iter().map(|(_, line)| line);
+    ((lines.len() > 0).then(|| array(lines)), follows)
 }
 
 fn array(lines: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
@@ -245,6 +291,6 @@ async fn follow(client: &Arc<Client>, follow: Option<Follow>) {
             let client = Arc::clone(client);
             tokio::spawn(async move { events.run(&client).await });
         }
-        Some(Follow::Output(output)) => output.run(client).await,
+        Some(Follow::Output(output)) => output.run(&client.outbox).await,
     }
 }

@@ -6,15 +6,16 @@ use trl_core::execution::Execution;
 use trl_core::output::{Follower, Log};
 use trl_proto::envelope;
 use trl_proto::event::SubscribeParams;
-use trl_proto::exec::{ExitPush, OutputPush, Range, Stream};
+use trl_proto::exec::{ExitPush, Outcome, OutputPush, Range, Stream};
 use trl_proto::text::incomplete_tail;
 use trl_proto::{Dialect, StreamId};
 
 use super::connection::Client;
+use super::outbox::Outbox;
 use super::principal::Principal;
 
 pub(crate) enum Follow {
-    Output(Output),
+    Output(Output<Pushes>),
     Events(Events),
 }
 
@@ -22,40 +23,88 @@ pub(crate) enum Follow {
 /// line's memory at hand.
 const CHUNK: usize = 64 * 1024;
 
-/// `exec.stream`: every byte of both streams, then the end.
-pub(crate) struct Output {
-    id: StreamId,
+/// How output and its end are written down.
+pub(crate) trait Form: Send {
+    /// A piece that ends where `next` says, for both streams.
+    fn output(&self, execution: &Execution, piece: &Piece<'_>, next: Next) -> Vec<u8>;
+    fn exit(&self, outcome: &Outcome, next: Next) -> Vec<u8>;
+}
+
+/// Where both streams go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Next {
+    pub(crate) stdout: u64,
+    pub(crate) stderr: u64,
+}
+
+/// Some bytes of one stream.
+pub(crate) struct Piece<'a> {
+    pub(crate) stream: Stream,
+    pub(crate) offset: u64,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) gap: Option<Range>,
+}
+
+/// Pushes of the two envelopes.
+pub(crate) struct Pushes {
+    pub(crate) id: StreamId,
+    pub(crate) dialect: Dialect,
+}
+
+impl Form for Pushes {
+    fn output(&self, execution: &Execution, piece: &Piece<'_>, _next: Next) -> Vec<u8> {
+        let push = OutputPush {
+            stream_id: self.id.clone(),
+            execution_id: execution.id.clone(),
+            stream: piece.stream,
+            offset: piece.offset,
+            bytes: piece.bytes,
+            gap: piece.gap,
+        };
+        envelope::push_output(self.dialect, &push)
+    }
+
+    fn exit(&self, outcome: &Outcome, _next: Next) -> Vec<u8> {
+        let exit = ExitPush { stream_id: self.id.clone(), outcome: outcome.clone() };
+        envelope::push(self.dialect, "exec.exit", &exit)
+    }
+}
+
+/// Every byte of both streams, then the end.
+pub(crate) struct Output<F> {
+    form: F,
     execution: Arc<Execution>,
-    dialect: Dialect,
     stdout: Follower,
     stderr: Follower,
 }
 
-impl Output {
-    pub(crate) fn new(id: StreamId, execution: Arc<Execution>, dialect: Dialect) -> Self {
-        let (stdout, stderr) = (execution.stdout.follow(0), execution.stderr.follow(0));
-        Self { id, execution, dialect, stdout, stderr }
+impl<F: Form> Output<F> {
+    pub(crate) fn new(form: F, execution: Arc<Execution>, from: Next) -> Self {
+        let (stdout, stderr) = (execution.stdout.follow(from.stdout), execution.stderr.follow(from.stderr));
+        Self { form, execution, stdout, stderr }
     }
 
-    pub(crate) async fn run(mut self, client: &Client) {
+    fn next(&self) -> Next {
+        Next { stdout: self.stdout.offset(), stderr: self.stderr.offset() }
+    }
+
+    pub(crate) async fn run(mut self, outbox: &Outbox) {
         loop {
-            if !client.outbox.room().await {
+            if !outbox.room().await {
                 return;
             }
             let finished = self.execution.finished();
             let ends = finished.as_ref().map(|f| (f.outcome.stdout_bytes, f.outcome.stderr_bytes));
-            let out = self.push(client, Stream::Stdout, ends.map(|e| e.0));
-            let err = self.push(client, Stream::Stderr, ends.map(|e| e.1));
+            let out = self.push(outbox, Stream::Stdout, ends.map(|e| e.0));
+            let err = self.push(outbox, Stream::Stderr, ends.map(|e| e.1));
             match (out, err) {
                 (Pushed::AllThereIs(out), Pushed::AllThereIs(err)) => match finished {
-                    Some(finished) => {
-                        let exit = ExitPush { stream_id: self.id.clone(), outcome: finished.outcome.clone() };
-                        return client.outbox.send(envelope::push(self.dialect, "exec.exit", &exit));
-                    }
+                    Some(finished) => return outbox.send(self.form.exit(&finished.outcome, self.next())),
                     None => tokio::select! {
                         () = grown(&self.execution.stdout, out) => {}
                         () = grown(&self.execution.stderr, err) => {}
                         refused = self.execution.wait() => if refused.is_err() { return },
+                        () = outbox.closed() => return,
                     },
                 },
                 _ => tokio::task::consume_budget().await,
@@ -65,7 +114,7 @@ impl Output {
 
     /// Pushes the next piece. `end` is where the execution's own output ends, once it has: what background
     /// processes write later is not part of this stream.
-    fn push(&mut self, client: &Client, stream: Stream, end: Option<u64>) -> Pushed {
+    fn push(&mut self, outbox: &Outbox, stream: Stream, end: Option<u64>) -> Pushed {
         let follower = if stream == Stream::Stdout { &mut self.stdout } else { &mut self.stderr };
         let from = follower.offset();
         let most = end.map_or(u64::MAX, |end| end.saturating_sub(from));
@@ -82,16 +131,10 @@ impl Output {
         if bytes.is_empty() {
             return Pushed::AllThereIs(seen);
         }
-        let push = OutputPush {
-            stream_id: self.id.clone(),
-            execution_id: self.execution.id.clone(),
-            stream,
-            offset: slice.offset,
-            bytes,
-            gap: slice.gap.map(|(from, to)| Range { from, to }),
-        };
-        client.outbox.send(envelope::push_output(self.dialect, &push));
         follower.advance(slice.offset + bytes.len() as u64);
+        let gap = slice.gap.map(|(from, to)| Range { from, to });
+        let piece = Piece { stream, offset: slice.offset, bytes, gap };
+        outbox.send(self.form.output(&self.execution, &piece, self.next()));
         Pushed::Some
     }
 }
@@ -132,24 +175,25 @@ impl Events {
             };
             for event in events {
                 self.seen = event.seq;
-                if self.wants(&event.what) {
+                if self.wants(client, &event.what) {
                     client.outbox.send(envelope::push(self.dialect, "event", &event));
                 }
             }
         }
     }
 
-    fn wants(&self, what: &trl_proto::event::Happening) -> bool {
+    fn wants(&self, client: &Client, what: &trl_proto::event::Happening) -> bool {
         let session = what.session_id();
         let kind = self.params.kinds.as_ref().is_none_or(|kinds| kinds.contains(&what.kind()));
-        let of_terminal = what.terminal_id().is_some();
-        let own = match session {
-            Some(session) => self.principal.may_see(session),
-            None => !of_terminal || self.principal.may_see_terminals(),
+        let manager = &client.server.manager;
+        let own = match (session, what.terminal_id()) {
+            (Some(session), _) => self.principal.may_see(manager, session),
+            (None, Some(terminal)) => self.principal.may_hear_of(manager, terminal),
+            (None, None) => true,
         };
         let asked = match (&self.params.session_id, session) {
             (Some(id), Some(session)) => id == session,
-            (Some(_), None) => !of_terminal,
+            (Some(_), None) => what.terminal_id().is_none(),
             (None, _) => true,
         };
         kind && own && asked

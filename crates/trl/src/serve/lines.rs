@@ -1,8 +1,21 @@
 //! Lines of a byte stream, none longer than the cap. An overlong one is skipped, not fatal.
 
+use std::future::Future;
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// Where requests come from, one at a time.
+pub(crate) trait Source: Send {
+    /// The next that is not empty. Cancel-safe.
+    fn next(&mut self) -> impl Future<Output = io::Result<Line>> + Send;
+}
+
+impl<S: Source> Source for &mut S {
+    async fn next(&mut self) -> io::Result<Line> {
+        (**self).next().await
+    }
+}
 
 pub(crate) struct Lines<R> {
     reader: R,
@@ -31,19 +44,6 @@ const CHUNK: usize = 16 * 1024;
 impl<R: AsyncRead + Unpin> Lines<R> {
     pub(crate) fn new(reader: R, max: usize) -> Self {
         Self { reader, buffer: Vec::new(), used: 0, searched: 0, max, skipping: false }
-    }
-
-    /// The next line that is not empty. Cancel-safe.
-    pub(crate) async fn next(&mut self) -> io::Result<Line> {
-        loop {
-            if let Some(line) = self.take() {
-                return Ok(line);
-            }
-            self.make_room();
-            if self.reader.read_buf(&mut self.buffer).await? == 0 {
-                return Ok(self.take_rest());
-            }
-        }
     }
 
     /// A last line that its sender did not end is a line all the same.
@@ -96,6 +96,20 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         if self.buffer.len() + CHUNK > self.buffer.capacity() || self.buffer.capacity() > 8 * CHUNK {
             self.buffer.shrink_to(CHUNK);
             self.buffer.reserve(CHUNK.max(self.buffer.len().min(1 << 20)));
+        }
+    }
+}
+
+impl<R: AsyncRead + Unpin + Send> Source for Lines<R> {
+    async fn next(&mut self) -> io::Result<Line> {
+        loop {
+            if let Some(line) = self.take() {
+                return Ok(line);
+            }
+            self.make_room();
+            if self.reader.read_buf(&mut self.buffer).await? == 0 {
+                return Ok(self.take_rest());
+            }
         }
     }
 }

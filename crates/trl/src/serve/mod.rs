@@ -2,30 +2,33 @@
 //!
 //! ```text
 //!  unix / stdio ─▶ lines ─▶ connection ─▶ principal (may it?) ─▶ rpc (which handler) ─▶ trl-core
+//!  http ─▶ auth ─▶ ws ───────▲                                        │
 //!       ▲                                                             │
 //!       └──────────── outbox (bounded) ◀── replies, pushes (follow) ──┘
 //! ```
 //!
-//! - [`startup`]: the socket's directory, lock and address. - [`token`]: the operator's token.
-//! - [`lines`], [`outbox`]: bytes in, bytes out, both bounded.
+//! - [`startup`]: the socket's directory, lock and address. - [`auth`]: tokens, tickets, failed attempts.
+//! - [`http`]: the door for programs and browsers. - [`lines`], [`outbox`]: bytes in, bytes out, both bounded.
 //! - [`connection`]: one client. - [`principal`]: who it is and what it may do.
 //! - [`rpc`]: the dispatch table. - [`follow`]: pushes after a reply.
 
+mod auth;
 mod connection;
 mod follow;
+mod http;
 mod lines;
 mod outbox;
 mod principal;
 mod rpc;
 mod startup;
 mod terminals;
-mod token;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tokio::io::AsyncRead;
 use tokio::net::UnixListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -33,9 +36,15 @@ use tokio::task::JoinSet;
 use trl_core::env::Inherited;
 use trl_core::session::messages::Manner;
 use trl_core::{Engine, Manager};
+use trl_proto::system::Stats;
 use trl_sys::{harden, limits, sched, zygote};
 
-use crate::config::{Config, Secret, TOKEN_VARIABLE, WireLimits};
+use self::auth::Authority;
+use self::connection::{Client, Connected, Hears, Through};
+use self::lines::Lines;
+use self::outbox::ByteSink;
+use self::principal::Principal;
+use crate::config::{Config, HttpAddr, TOKEN_VARIABLE, WireLimits};
 use crate::paths::PathTooLong;
 
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +55,10 @@ pub(crate) enum ServeError {
     SocketPath(#[from] PathTooLong),
     #[error("{0}")]
     SocketDir(String),
+    #[error("{} is no socket; it stays as it is", .0.display())]
+    InTheWay(PathBuf),
+    #[error("{0} can be reached from other machines")]
+    Remote(String),
     #[error("{what}: {cause}")]
     Io { what: String, cause: std::io::Error },
 }
@@ -67,7 +80,12 @@ impl ServeError {
                 Some(format!("use it, stop it with `trl stop`{kill}, or choose another --socket"))
             }
             Self::SocketPath(_) => Some("choose another --socket".into()),
+            Self::InTheWay(_) => Some("choose another --socket, or move it out of the way".into()),
             Self::SocketDir(_) => Some("the directory must be yours, no link, and have mode 0700".into()),
+            Self::Remote(_) => Some(
+                "serve a loopback address, or say --http-allow-remote; there is no TLS, so put something that has before it"
+                    .into(),
+            ),
             Self::Io { .. } => None,
         }
     }
@@ -78,9 +96,11 @@ pub(crate) struct Server {
     manager: Arc<Manager>,
     wire: WireLimits,
     agent_max_sessions: usize,
-    operator: Secret,
+    authority: Authority,
     socket: Option<PathBuf>,
     connections: AtomicUsize,
+    /// Those of them that came through the HTTP door.
+    visitors: AtomicUsize,
     /// Set to end the daemon.
     stop: watch::Sender<Option<Manner>>,
     /// Set when every session has ended: what is left to say is said, then connections close.
@@ -98,12 +118,19 @@ pub(crate) fn hidden_entry() {
 /// `trl serve`: listens until it is told to stop.
 pub(crate) fn daemon(config: Config) -> Result<(), ServeError> {
     let mut claim = startup::Claim::take(&config.socket)?;
+    let settings = config.http.clone();
     let (server, runtime) = prepare(config)?;
     runtime.block_on(async {
+        let door = http::Listener::bind(&settings)?;
         let listener = claim.listen()?;
         tokio::spawn(background(Arc::clone(&server), Signals::listen()?));
-        say_ready(&config_line(&server));
+        say_ready(&ready_lines(&server, door.as_ref()));
+        let door = door.map(|door| tokio::spawn(http::serve(Arc::clone(&server), settings, door)));
         serve(Arc::clone(&server), claim, listener).await;
+        if let Some(door) = door {
+            let _ = door.await;
+        }
+        server.authority.tokens.write_uses();
         Ok(())
     })
 }
@@ -114,10 +141,11 @@ pub(crate) fn stdio(mut config: Config) -> Result<(), ServeError> {
     let (server, runtime) = prepare(config)?;
     let outcome = runtime.block_on(async {
         tokio::spawn(background(Arc::clone(&server), Signals::listen()?));
-        let client = connection::Client::stdio(&server);
+        let _connected = Connected::take(&server, Through::Socket);
+        let client = Client::stdio(&server);
         let mut stop = server.stop.subscribe();
         tokio::select! {
-            () = connection::run(client, tokio::io::stdin(), tokio::io::stdout()) => {}
+            () = connection::run(client, server.lines(tokio::io::stdin()), ByteSink(tokio::io::stdout())) => {}
             _ = async { stop.wait_for(Option::is_some).await.is_ok() } => {}
         }
         server.manager.shutdown(Manner::Graceful).await;
@@ -129,7 +157,7 @@ pub(crate) fn stdio(mut config: Config) -> Result<(), ServeError> {
 }
 
 fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime), ServeError> {
-    let operator = token::load(&mut config)?;
+    let operator = auth::operator::load(&mut config)?;
     harden::wipe_env(TOKEN_VARIABLE);
     harden::make_undumpable().map_err(ServeError::io("hiding the daemon's memory"))?;
     harden::adopt_orphans().map_err(ServeError::io("adopting orphans"))?;
@@ -142,22 +170,31 @@ fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime),
         .build()
         .map_err(ServeError::io("starting the runtime"))?;
     config.wire.max_connections = config.wire.max_connections.min(engine.shares.connections);
+    let authority = Authority::new(&operator, &config.data_dir, &config.http);
     let server = Server {
         manager: Manager::new(engine),
         wire: config.wire,
         agent_max_sessions: config.agent_max_sessions,
-        operator,
+        authority,
         socket: (!config.socket.as_os_str().is_empty()).then_some(config.socket),
         connections: AtomicUsize::new(0),
+        visitors: AtomicUsize::new(0),
         stop: watch::Sender::new(None),
         closing: watch::Sender::new(false),
     };
     Ok((Arc::new(server), runtime))
 }
 
-fn config_line(server: &Server) -> String {
+/// The first line is what programs wait for; the second is there only with the door.
+fn ready_lines(server: &Server, door: Option<&http::Listener>) -> String {
     let socket = server.socket.as_deref().map(|p| p.display().to_string()).unwrap_or_default();
-    format!("trl {} ready on {socket}", env!("CARGO_PKG_VERSION"))
+    let version = env!("CARGO_PKG_VERSION");
+    let first = format!("trl {version} ready on {socket}");
+    match door.map(http::Listener::address) {
+        None => first,
+        Some(HttpAddr::Tcp(address)) => format!("{first}\ntrl {version} http on http://{address}"),
+        Some(address @ HttpAddr::Unix(_)) => format!("{first}\ntrl {version} http on {address}"),
+    }
 }
 
 /// Nobody may be listening any more, which is no reason to end.
@@ -243,20 +280,36 @@ const LOOK_AFTER_SOCKET: std::time::Duration = std::time::Duration::from_secs(1)
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(500);
 
 fn accept(server: &Arc<Server>, stream: tokio::net::UnixStream, clients: &mut JoinSet<()>) {
-    if server.connections.load(Ordering::Relaxed) >= server.wire.max_connections {
+    let Some(connected) = Connected::take(server, Through::Socket) else {
         tracing::warn!("a connection was refused: there are too many");
         return;
-    }
-    match connection::Client::unix(server, &stream) {
+    };
+    match Principal::of_peer(server, &stream) {
         Err(reason) => tracing::warn!(reason, "a connection was refused"),
-        Ok(client) => match trl_sys::socket::split(stream) {
-            Ok((reader, writer)) => drop(clients.spawn(connection::run(client, reader, writer))),
+        Ok(principal) => match trl_sys::socket::split(stream) {
+            Ok((reader, writer)) => {
+                let client = Client::new(server, principal, Hears::Pushes, None);
+                let lines = server.lines(reader);
+                clients.spawn(async move {
+                    connection::run(client, lines, ByteSink(writer)).await;
+                    drop(connected);
+                });
+            }
             Err(e) => tracing::warn!(error = %e, "a connection was refused"),
         },
     }
 }
 
 impl Server {
+    fn stats(&self) -> Stats {
+        let connections = self.connections.load(Ordering::Relaxed) as u64;
+        Stats { connections, ..self.manager.stats() }
+    }
+
+    fn lines<R: AsyncRead + Unpin + Send>(&self, reader: R) -> Lines<R> {
+        Lines::new(reader, self.wire.max_line_bytes)
+    }
+
     /// Ends the daemon; a second, forced wish wins over a first, graceful one.
     fn stop(&self, manner: Manner) {
         self.stop.send_replace(Some(manner));

@@ -1,28 +1,68 @@
 //! Who a connection is, and what it may do: the one place that decides, for every transport.
+//!
+//! 0. [`Principal::of_peer`]: what the kernel says of a peer. [`super::auth`] knows tokens.
+//! 1. [`Principal::may_call`]: the role against the method's row in the table of methods.
+//! 2. [`Principal::may_ask`]: the ceilings of a token against what the request asks for.
+//! 3. [`Principal::sight`]: whose sessions it sees; [`Principal::session`] and [`Principal::execution`] hold to it.
 
 use std::sync::Arc;
 
+use tokio::net::UnixStream;
 use trl_core::Manager;
 use trl_core::execution::Execution;
-use trl_core::manager::Caller;
+use trl_core::manager::{Caller, Origin};
 use trl_core::session::handle::Session;
-use trl_proto::method::FromInside;
+use trl_core::terminal::Terminal;
+use trl_proto::envelope::Request;
+use trl_proto::method::{Access, FromInside};
+use trl_proto::token::{Making, Wish};
 use trl_proto::{Error, ErrorCode, ExecutionId, Method, Role, SessionId, TerminalId};
+
+use super::Server;
+use super::auth::tokens::Grant;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Principal {
-    /// A connection with a role.
+    /// A connection with a role: the socket's agent, or the operator.
     Role(Role),
+    /// The holder of a token.
+    Token(Arc<Grant>),
     /// A process of a session: that session and no other, and no token raises it.
     Inside(SessionId),
     /// A process of a terminal, which is nobody's session.
     InTerminal(TerminalId),
 }
 
+/// Whose sessions, executions and events somebody sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sight<'a> {
+    Everything,
+    /// What was made with this token.
+    Own(&'a str),
+    One(&'a SessionId),
+    Nothing,
+}
+
 impl Principal {
+    /// A peer on a Unix socket: the same user (or root), pinned when it runs inside a session.
+    pub(crate) fn of_peer(server: &Server, stream: &UnixStream) -> Result<Self, &'static str> {
+        let peer = stream.peer_cred().map_err(|_| "the kernel does not say who it is")?;
+        let pid = peer.pid().ok_or("the kernel does not say which process it is")?;
+        if peer.uid() != crate::paths::user_id() && peer.uid() != 0 {
+            return Err("it belongs to another user");
+        }
+        match server.manager.origin_of(pid) {
+            Origin::Outside => Ok(Self::Role(Role::Agent)),
+            Origin::Inside(session) => Ok(Self::Inside(session)),
+            Origin::InTerminal(terminal) => Ok(Self::InTerminal(terminal)),
+            Origin::Unknown => Err("its process is gone, so nobody can say whose it was"),
+        }
+    }
+
     pub(crate) fn role(&self) -> Role {
         match self {
             Self::Role(role) => *role,
+            Self::Token(grant) => grant.role,
             Self::Inside(_) | Self::InTerminal(_) => Role::Agent,
         }
     }
@@ -30,28 +70,44 @@ impl Principal {
     /// The session or terminal it is a process of.
     pub(crate) fn pinned_to(&self) -> Option<&str> {
         match self {
-            Self::Role(_) => None,
+            Self::Role(_) | Self::Token(_) => None,
             Self::Inside(id) => Some(id.as_str()),
             Self::InTerminal(id) => Some(id.as_str()),
         }
     }
 
-    /// As the manager knows it; `agents_most` is the ceiling of agents, 0 for none.
+    /// As the manager knows it; `agents_most` is the ceiling of the socket's agent, 0 for none.
     pub(crate) fn caller(&self, agents_most: usize) -> Caller {
         let name = match self {
-            Self::Role(role) => format!("{role:?}"),
-            Self::Inside(id) => id.to_string(),
-            Self::InTerminal(id) => id.to_string(),
+            Self::Role(Role::Operator) => "operator",
+            Self::Role(Role::Agent) => "agent",
+            Self::Role(Role::Viewer) => "viewer",
+            Self::Token(grant) => grant.id.as_str(),
+            Self::Inside(id) => id.as_str(),
+            Self::InTerminal(id) => id.as_str(),
         };
-        let bounded = self.role() == Role::Agent && agents_most > 0;
-        Caller { name, max_sessions: if bounded { agents_most } else { usize::MAX } }
+        let bounded = matches!(self, Self::Role(Role::Agent) | Self::Inside(_) | Self::InTerminal(_))
+            && agents_most > 0;
+        let own = match self {
+            Self::Token(grant) => grant.ceilings.max_sessions,
+            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => None,
+        };
+        Caller {
+            name: name.into(),
+            max_sessions: if bounded { agents_most } else { usize::MAX },
+            max_own_sessions: own.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX)),
+        }
     }
 
     /// May it call this method at all?
     pub(crate) fn may_call(&self, method: Method) -> Result<(), Error> {
         if !method.allows(self.role()) {
-            return Err(forbidden(format!("{} needs the operator", method.name()))
-                .hint("present the operator token with system.auth as the first request"));
+            let needed = match method.access() {
+                Access::Operate => "needs the operator",
+                Access::Run | Access::Watch => "is not for viewers",
+            };
+            return Err(forbidden(format!("{} {needed}", method.name()))
+                .hint("present a token of that role: on the socket with system.auth as the first request"));
         }
         if self.pinned_to().is_some() && method.from_inside() == FromInside::Refused {
             return Err(forbidden(format!(
@@ -62,35 +118,102 @@ impl Principal {
         Ok(())
     }
 
-    pub(crate) fn may_see(&self, session: &SessionId) -> bool {
+    /// Does what the request asks for lie below the ceilings?
+    pub(crate) fn may_ask(&self, method: Method, request: &Request) -> Result<(), Error> {
+        let Self::Token(grant) = self else { return Ok(()) };
+        if grant.ceilings.is_empty() {
+            return Ok(());
+        }
+        let wish: Wish = request.params()?;
+        let throw_away = matches!(method, Method::ExecRun | Method::ExecStream) && wish.session_id.is_none();
+        let makes = matches!(method, Method::SessionCreate | Method::TerminalCreate) || throw_away;
+        grant.ceilings.check(&wish, if makes { Making::Session } else { Making::Nothing })
+    }
+
+    fn sight(&self) -> Sight<'_> {
         match self {
-            Self::Role(_) => true,
-            Self::Inside(own) => own == session,
-            Self::InTerminal(_) => false,
+            Self::Token(grant) if grant.role == Role::Agent => Sight::Own(grant.id.as_str()),
+            Self::Role(_) | Self::Token(_) => Sight::Everything,
+            Self::Inside(id) => Sight::One(id),
+            Self::InTerminal(_) => Sight::Nothing,
         }
     }
 
-    /// Terminals are for those outside.
-    pub(crate) fn may_see_terminals(&self) -> bool {
-        self.pinned_to().is_none()
+    /// A session whose owner nobody remembers is nobody's.
+    pub(crate) fn may_see(&self, manager: &Manager, session: &SessionId) -> bool {
+        match self.sight() {
+            Sight::Everything => true,
+            Sight::Own(name) => manager.owner_of(session).is_some_and(|owner| *owner == *name),
+            Sight::One(own) => own == session,
+            Sight::Nothing => false,
+        }
+    }
+
+    pub(crate) fn may_see_execution(&self, execution: &Execution) -> bool {
+        match self.sight() {
+            Sight::Everything => true,
+            Sight::Own(name) => *execution.owner == *name,
+            Sight::One(own) => *own == execution.session,
+            Sight::Nothing => false,
+        }
     }
 
     pub(crate) fn session(&self, manager: &Manager, id: &SessionId) -> Result<Arc<Session>, Error> {
-        self.check(id)?;
+        self.check(manager, id)?;
         manager.find(id)
     }
 
     pub(crate) fn execution(&self, manager: &Manager, id: &ExecutionId) -> Result<Arc<Execution>, Error> {
         let execution = manager.execution(id)?;
-        self.check(&execution.session)?;
-        Ok(execution)
+        match self.may_see_execution(&execution) {
+            true => Ok(execution),
+            false => Err(self.not_its_own()),
+        }
     }
 
-    pub(crate) fn check(&self, session: &SessionId) -> Result<(), Error> {
-        match self.may_see(session) {
-            true => Ok(()),
-            false => Err(forbidden("a process inside a session or terminal may touch no other".into())),
+    pub(crate) fn may_see_terminal(&self, terminal: &Terminal) -> bool {
+        match self.sight() {
+            Sight::Everything => true,
+            Sight::Own(name) => *terminal.spec.owner == *name,
+            Sight::One(_) | Sight::Nothing => false,
         }
+    }
+
+    /// May it hear what happens to this terminal, which may be forgotten by now?
+    pub(crate) fn may_hear_of(&self, manager: &Manager, terminal: &TerminalId) -> bool {
+        match self.sight() {
+            Sight::Everything => true,
+            Sight::Own(_) => manager.terminal(terminal).is_ok_and(|t| self.may_see_terminal(&t)),
+            Sight::One(_) | Sight::Nothing => false,
+        }
+    }
+
+    pub(crate) fn terminal(&self, manager: &Manager, id: &TerminalId) -> Result<Arc<Terminal>, Error> {
+        let terminal = manager.terminal(id)?;
+        match self.may_see_terminal(&terminal) {
+            true => Ok(terminal),
+            false => Err(self.not_its_own()),
+        }
+    }
+
+    /// Inside, an id that does not exist is refused like any other that is not one's own.
+    pub(crate) fn check(&self, manager: &Manager, session: &SessionId) -> Result<(), Error> {
+        if self.may_see(manager, session) {
+            return Ok(());
+        }
+        match self.sight() {
+            Sight::Own(_) => manager.find(session).and_then(|_| Err(self.not_its_own())),
+            Sight::Everything | Sight::One(_) | Sight::Nothing => Err(self.not_its_own()),
+        }
+    }
+
+    fn not_its_own(&self) -> Error {
+        forbidden(match self {
+            Self::Token(_) => "it was not made with this token".into(),
+            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => {
+                "a process inside a session or terminal may touch no other".into()
+            }
+        })
     }
 }
 
@@ -100,16 +223,23 @@ fn forbidden(message: String) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use trl_proto::TokenId;
+    use trl_proto::token::Ceilings;
+
     use super::*;
+
+    fn token(role: Role) -> Principal {
+        Principal::Token(Arc::new(Grant { id: TokenId::random(), role, ceilings: Ceilings::default() }))
+    }
 
     #[test]
     fn nothing_inside_a_session_reaches_beyond_it() {
         let own = SessionId::random();
         let inside = Principal::Inside(own.clone());
-        assert!(inside.check(&own).is_ok());
-        for inside in [inside, Principal::InTerminal(TerminalId::random())] {
-            assert_eq!(inside.check(&SessionId::random()).unwrap_err().code, ErrorCode::Forbidden);
-            assert!(!inside.may_see_terminals());
+        assert_eq!(inside.sight(), Sight::One(&own));
+        let in_terminal = Principal::InTerminal(TerminalId::random());
+        assert_eq!(in_terminal.sight(), Sight::Nothing);
+        for inside in [&inside, &in_terminal] {
             for method in Method::ALL {
                 let refused = method.from_inside() == FromInside::Refused || !method.allows(Role::Agent);
                 assert_eq!(inside.may_call(*method).is_err(), refused, "{}", method.name());
@@ -122,13 +252,33 @@ mod tests {
     fn each_method_asks_for_its_role_on_every_transport() {
         for method in Method::ALL {
             for role in [Role::Viewer, Role::Agent, Role::Operator] {
-                assert_eq!(
-                    Principal::Role(role).may_call(*method).is_ok(),
-                    method.allows(role),
-                    "{}",
-                    method.name()
-                );
+                for principal in [Principal::Role(role), token(role)] {
+                    let may = principal.may_call(*method).is_ok();
+                    assert_eq!(may, method.allows(role), "{} {role:?}", method.name());
+                }
             }
         }
+    }
+
+    #[test]
+    fn only_agent_tokens_see_no_more_than_their_own() {
+        assert!(matches!(token(Role::Agent).sight(), Sight::Own(_)));
+        for principal in [token(Role::Viewer), token(Role::Operator), Principal::Role(Role::Agent)] {
+            assert_eq!(principal.sight(), Sight::Everything);
+        }
+    }
+
+    #[test]
+    fn a_token_is_a_caller_of_its_own() {
+        let grant = Grant {
+            id: TokenId::random(),
+            role: Role::Agent,
+            ceilings: Ceilings { max_sessions: Some(2), ..Ceilings::default() },
+        };
+        let caller = Principal::Token(Arc::new(grant)).caller(1);
+        assert!(caller.name.starts_with("tok-"));
+        assert_eq!((caller.max_sessions, caller.max_own_sessions), (usize::MAX, 2));
+        let socket = Principal::Role(Role::Agent).caller(1);
+        assert_eq!((&*socket.name, socket.max_sessions, socket.max_own_sessions), ("agent", 1, usize::MAX));
     }
 }

@@ -20,10 +20,11 @@ use trl_proto::session::{
 };
 use trl_proto::system::{Info, NoParams, Ping, ShutdownParams, ShuttingDown, Stats};
 use trl_proto::text::incomplete_tail;
+use trl_proto::token::{TokenCreated, TokenList, TokenParams, TokenRevoked};
 use trl_proto::{Dialect, Error, ErrorCode, Method, PROTOCOL, StreamId, Text};
 
-use super::connection::Client;
-use super::follow::{Events, Follow, Output};
+use super::connection::{Client, Hears};
+use super::follow::{Events, Follow, Next, Output, Pushes};
 use super::principal::Principal;
 
 /// A reply, and what is pushed after it.
@@ -36,12 +37,12 @@ pub(crate) struct Answer {
 pub(super) struct Call<'a> {
     client: &'a Arc<Client>,
     pub(super) request: &'a Request,
-    principal: Principal,
+    pub(super) principal: Principal,
 }
 
 pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer {
     let call = Call { client, request, principal: client.principal() };
-    let method = match find(&request.method).and_then(|m| call.principal.may_call(m).map(|()| m)) {
+    let method = match find(&request.method).and_then(|m| call.permit(m).map(|()| m)) {
         Ok(method) => method,
         Err(error) => return call.done::<()>(Err(error)),
     };
@@ -49,7 +50,7 @@ pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer 
         Method::SystemPing => call.done(call.ping()),
         Method::SystemInfo => call.done(call.info()),
         Method::SystemStats => call.done(call.stats()),
-        Method::SystemAuth => call.done::<()>(Err(Error::new(ErrorCode::AuthFailed, "not in a batch"))),
+        Method::SystemAuth => call.done::<()>(Err(auth_misplaced())),
         Method::SystemShutdown => call.done(call.shutdown()),
         Method::SessionCreate => call.done(call.create().await),
         Method::SessionList => call.done(call.list()),
@@ -66,6 +67,9 @@ pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer 
         Method::ExecOutput => call.done(call.output()),
         Method::ExecResult => call.done(call.result()),
         Method::ExecList => call.done(call.executions()),
+        Method::TokenCreate => call.done(call.create_token()),
+        Method::TokenList => call.done(call.list_tokens()),
+        Method::TokenRevoke => call.done(call.revoke_token()),
         Method::EventsSubscribe => call.subscribe(),
         Method::TerminalCreate => call.done(call.create_terminal().await),
         Method::TerminalList => call.done(call.list_terminals()),
@@ -80,6 +84,11 @@ pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer 
     }
 }
 
+fn auth_misplaced() -> Error {
+    Error::new(ErrorCode::AuthFailed, "system.auth is the first request of a connection, alone")
+        .hint("over HTTP the Authorization header says who you are")
+}
+
 fn find(name: &str) -> Result<Method, Error> {
     Method::parse(name).ok_or_else(|| {
         let error = Error::new(ErrorCode::UnknownMethod, format!("there is no method {name:?}"));
@@ -91,6 +100,15 @@ fn find(name: &str) -> Result<Method, Error> {
 }
 
 impl Call<'_> {
+    /// Everything that is decided before a method looks at its parameters.
+    fn permit(&self, method: Method) -> Result<(), Error> {
+        if !self.client.server.authority.is_valid(&self.principal) {
+            return Err(Error::new(ErrorCode::AuthFailed, "the token is not valid any more"));
+        }
+        self.principal.may_call(method)?;
+        self.principal.may_ask(method, self.request)
+    }
+
     fn line<T: Serialize>(&self, outcome: Result<T, Error>) -> Vec<u8> {
         envelope::reply(self.request.dialect, self.request.id.as_deref(), outcome.as_ref())
     }
@@ -138,8 +156,7 @@ impl Call<'_> {
 
     fn stats(&self) -> Result<Stats, Error> {
         let NoParams {} = self.request.params()?;
-        let connections = self.client.server.connections.load(std::sync::atomic::Ordering::Relaxed) as u64;
-        Ok(Stats { connections, ..self.manager().stats() })
+        Ok(self.client.server.stats())
     }
 
     fn shutdown(&self) -> Result<ShuttingDown, Error> {
@@ -159,7 +176,8 @@ impl Call<'_> {
 
     fn list(&self) -> Result<SessionList, Error> {
         let params: ListParams = self.request.params()?;
-        let seen = self.manager().list(&params).into_iter().filter(|s| self.principal.may_see(&s.spec.id));
+        let all = self.manager().list(&params).into_iter();
+        let seen = all.filter(|s| self.principal.may_see(self.manager(), &s.spec.id));
         Ok(SessionList { sessions: seen.map(|s| s.info(self.dialect())).collect() })
     }
 
@@ -170,7 +188,7 @@ impl Call<'_> {
 
     fn get(&self) -> Result<SessionInfo, Error> {
         let params: GetParams = self.request.params()?;
-        self.principal.check(&params.session_id)?;
+        self.principal.check(self.manager(), &params.session_id)?;
         let session = self.manager().open(&params.session_id, params.secret_env, &self.caller())?;
         Ok(session.info(self.dialect()))
     }
@@ -203,7 +221,7 @@ impl Call<'_> {
     async fn submit(&self) -> Result<Arc<Execution>, Error> {
         let params: RunParams = self.request.params()?;
         match &params.session_id {
-            Some(id) => self.principal.check(id)?,
+            Some(id) => self.principal.check(self.manager(), id)?,
             None => self.principal.may_call(Method::SessionCreate)?,
         }
         let on_disconnect = params.on_disconnect.unwrap_or_default();
@@ -224,10 +242,17 @@ impl Call<'_> {
         match self.submit().await {
             Err(error) => self.done::<()>(Err(error)),
             Ok(execution) => {
-                let started =
-                    StreamStarted { stream_id: StreamId::random(), execution_id: execution.id.clone() };
-                let output = Output::new(started.stream_id.clone(), execution, self.dialect());
-                Answer { line: self.line(Ok(started)), follow: Some(Follow::Output(output)) }
+                let stream_id = StreamId::random();
+                let form = Pushes { id: stream_id.clone(), dialect: self.dialect() };
+                let execution_id = execution.id.clone();
+                let (follow, events) = match self.client.hears {
+                    Hears::Pushes => {
+                        (Some(Follow::Output(Output::new(form, execution, Next::default()))), None)
+                    }
+                    Hears::Replies => (None, Some(format!("/api/executions/{execution_id}/events"))),
+                };
+                let started = StreamStarted { stream_id, execution_id, events };
+                Answer { line: self.line(Ok(started)), follow }
             }
         }
     }
@@ -235,7 +260,7 @@ impl Call<'_> {
     async fn cancel(&self) -> Result<Cancelled, Error> {
         let params: CancelParams = self.request.params()?;
         if let Some(id) = &params.session_id {
-            self.principal.check(id)?;
+            self.principal.check(self.manager(), id)?;
         }
         if let Some(id) = &params.execution_id {
             self.principal.execution(self.manager(), id)?;
@@ -302,19 +327,43 @@ impl Call<'_> {
     fn executions(&self) -> Result<ExecutionList, Error> {
         let params: ExecListParams = self.request.params()?;
         let seen = self.manager().executions(params.session_id.as_ref());
-        let seen = seen.into_iter().filter(|e| self.principal.may_see(&e.session));
+        let seen = seen.into_iter().filter(|e| self.principal.may_see_execution(e));
         Ok(ExecutionList { executions: seen.map(|e| e.info()).collect() })
+    }
+
+    // ---- token
+
+    fn create_token(&self) -> Result<TokenCreated, Error> {
+        let (token, info) = self.client.server.authority.tokens.create(self.request.params()?)?;
+        tracing::info!(id = %info.token_id, role = ?info.role, "a token was made");
+        Ok(TokenCreated { token, info })
+    }
+
+    fn list_tokens(&self) -> Result<TokenList, Error> {
+        let NoParams {} = self.request.params()?;
+        Ok(TokenList { tokens: self.client.server.authority.tokens.list()? })
+    }
+
+    fn revoke_token(&self) -> Result<TokenRevoked, Error> {
+        let TokenParams { token_id } = self.request.params()?;
+        self.client.server.authority.tokens.revoke(&token_id)?;
+        tracing::info!(id = %token_id, "a token was revoked");
+        Ok(TokenRevoked { token_id, revoked: true })
     }
 
     // ---- events
 
     fn subscribe(&self) -> Answer {
+        if self.client.hears == Hears::Replies {
+            let error = Error::invalid("a plain HTTP request cannot be pushed to").hint("use WS /ws/rpc");
+            return self.done::<()>(Err(error));
+        }
         let params: SubscribeParams = match self.request.params() {
             Ok(params) => params,
             Err(error) => return self.done::<()>(Err(error)),
         };
         if let Some(id) = &params.session_id
-            && let Err(error) = self.principal.check(id)
+            && let Err(error) = self.principal.check(self.manager(), id)
         {
             return self.done::<()>(Err(error));
         }

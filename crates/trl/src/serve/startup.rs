@@ -31,6 +31,7 @@ pub(crate) struct Claim {
 impl Claim {
     pub(crate) fn take(socket: &Path) -> Result<Self, ServeError> {
         paths::check_socket(socket)?;
+        check_place(socket)?;
         Ok(Self { socket: socket.into(), lock: take_lock(socket)?, bound: None, complained: false })
     }
 
@@ -51,6 +52,7 @@ impl Claim {
     /// A new listener, if the path does not lead to the old one any more.
     pub(crate) fn keep(&mut self) -> Option<UnixListener> {
         if self.is_ours() {
+            self.keep_lock();
             return None;
         }
         match self.regain() {
@@ -74,11 +76,30 @@ impl Claim {
 
     /// When the lock file went too, another daemon may hold the one that is there now.
     fn regain(&mut self) -> Result<UnixListener, ServeError> {
-        let held = self.lock.metadata().ok().map(|meta| FileId::of(&meta));
-        if FileId::at(&lock_path(&self.socket)) != held {
+        if !self.holds_lock() {
             self.lock = take_lock(&self.socket)?;
         }
         self.listen()
+    }
+
+    fn holds_lock(&self) -> bool {
+        let held = self.lock.metadata().ok().map(|meta| FileId::of(&meta));
+        FileId::at(&lock_path(&self.socket)) == held
+    }
+
+    /// The lock file was removed, but the socket is ours: so is the lock, unless somebody is just trying to get it.
+    fn keep_lock(&mut self) {
+        if self.holds_lock() {
+            return;
+        }
+        let again = open_lock(&self.socket).and_then(|lock| {
+            flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+            write_pid(lock, std::process::id())
+        });
+        match again {
+            Ok(lock) => self.lock = lock,
+            Err(error) => tracing::debug!(%error, "the lock file was removed and cannot be made again yet"),
+        }
     }
 }
 
@@ -95,23 +116,35 @@ fn take_lock(socket: &Path) -> Result<File, ServeError> {
     let dir = socket.parent().filter(|d| !d.as_os_str().is_empty());
     let dir = dir.ok_or_else(|| ServeError::SocketDir(format!("{} has no directory", socket.display())))?;
     make_private(dir)?;
-    let path = lock_path(socket);
-    let mut lock = fs::OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .mode(0o600)
-        .open(&path)
-        .map_err(ServeError::io(format!("opening {}", path.display())))?;
-    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() || UnixStream::connect(socket).is_ok()
-    {
+    let doing = |what: &str| ServeError::io(format!("{what} {}", lock_path(socket).display()));
+    let mut lock = open_lock(socket).map_err(doing("opening"))?;
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Err(ServeError::AlreadyRunning { socket: socket.into(), pid: read_pid(&mut lock) });
     }
-    lock.set_len(0)
-        .and_then(|()| writeln!(lock, "{}", std::process::id()))
-        .map_err(ServeError::io(format!("writing {}", path.display())))?;
+    if let Ok(other) = UnixStream::connect(socket) {
+        // Its lock file was removed, and this one is new. It says who is there, like the one before.
+        let pid = peer_pid(&other);
+        pid.and_then(|pid| write_pid(lock, pid).ok());
+        return Err(ServeError::AlreadyRunning { socket: socket.into(), pid });
+    }
+    write_pid(lock, std::process::id()).map_err(doing("writing"))
+}
+
+fn open_lock(socket: &Path) -> io::Result<File> {
+    let mut options = fs::OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true).mode(0o600).open(lock_path(socket))
+}
+
+fn write_pid(mut lock: File, pid: u32) -> io::Result<File> {
+    lock.set_len(0)?;
+    writeln!(lock, "{pid}")?;
     Ok(lock)
+}
+
+/// The process that listens at the other end.
+fn peer_pid(stream: &UnixStream) -> Option<u32> {
+    let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
+    u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
 }
 
 /// Tells one file from another at the same path.
@@ -131,8 +164,16 @@ impl FileId {
     }
 }
 
+/// Only a socket may be replaced by ours.
+pub(super) fn check_place(socket: &Path) -> Result<(), ServeError> {
+    match fs::symlink_metadata(socket) {
+        Ok(meta) if !meta.file_type().is_socket() => Err(ServeError::InTheWay(socket.into())),
+        _ => Ok(()),
+    }
+}
+
 /// Whatever else stands at the path is not ours.
-fn remove_socket(path: &Path) {
+pub(super) fn remove_socket(path: &Path) {
     if fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket()) {
         let _ = fs::remove_file(path);
     }
@@ -148,7 +189,7 @@ fn read_pid(lock: &mut File) -> Option<u32> {
     text.trim().parse().ok()
 }
 
-fn make_private(dir: &Path) -> Result<(), ServeError> {
+pub(super) fn make_private(dir: &Path) -> Result<(), ServeError> {
     if fs::symlink_metadata(dir).is_err() {
         fs::DirBuilder::new()
             .recursive(true)

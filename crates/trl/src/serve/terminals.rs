@@ -16,7 +16,7 @@ use super::rpc::Call;
 
 impl Call<'_> {
     fn terminal(&self, id: &TerminalId) -> Result<Arc<Terminal>, Error> {
-        self.manager().terminal(id)
+        self.principal.terminal(self.manager(), id)
     }
 
     pub(super) async fn create_terminal(&self) -> Result<TerminalInfo, Error> {
@@ -26,8 +26,9 @@ impl Call<'_> {
 
     pub(super) fn list_terminals(&self) -> Result<TerminalList, Error> {
         let params: ListParams = self.request.params()?;
-        let terminals = self.manager().list_terminals(&params).iter().map(|t| t.info()).collect();
-        Ok(TerminalList { terminals })
+        let all = self.manager().list_terminals(&params).into_iter();
+        let seen = all.filter(|t| self.principal.may_see_terminal(t));
+        Ok(TerminalList { terminals: seen.map(|t| t.info()).collect() })
     }
 
     pub(super) fn get_terminal(&self) -> Result<TerminalInfo, Error> {

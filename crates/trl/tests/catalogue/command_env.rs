@@ -1,4 +1,4 @@
-//! Environment of one command: set before, restored after, whatever the command did to it: rows 100 to 109.
+//! Environment of one command: set before, restored after, whatever the command did to it: rows 100 to 109 and 154.
 
 use trl_testkit::json;
 
@@ -15,6 +15,7 @@ pub(crate) const ROWS: &[Row] = &[
     row(107, "env_two_commands_in_a_row", Shells::All, two_commands_in_a_row),
     row(108, "env_path", Shells::All, path),
     row(109, "env_bad_names", Shells::All, bad_names),
+    row(154, "env_onto_a_readonly_variable", Shells::All, onto_a_readonly_variable),
 ];
 
 /// Prints `[value]` or `[unset]`, first as the shell sees K, then as its children do.
@@ -168,4 +169,25 @@ fn bad_names(c: &mut Case) -> Outcome {
         Ok(_) => return Err("a NUL in a value was accepted".into()),
     }
     c.alive()
+}
+
+/// The command is not run with a value it was not meant to see, and the result says why.
+fn onto_a_readonly_variable(c: &mut Case) -> Outcome {
+    c.keep()?;
+    c.want(c.pick("readonly RO=old", "true"), "", 0)?;
+    // fish has no readonly variables but its own
+    let name = c.pick("RO", "version").to_string();
+    for extra in
+        [json!({"env": {"A": "a", &name: "new"}}), json!({"env": {&name: "new"}, "working_dir": "/usr"})]
+    {
+        let run = c.x_with("echo ran", extra);
+        is(&run, "", 1)?;
+        req(run.shell_state == "kept", || format!("{}", run.json))?;
+        let told = run.err();
+        req(told.contains("readonly") && told.contains("not run"), || format!("stderr {told:?}"))?;
+        req(c.shell.is_fish() || told.contains("RO"), || format!("stderr {told:?}"))?;
+    }
+    c.want(c.pick("echo \"[${A-}$RO]\"", "echo \"[$A\"old]"), "[old]\n", 0)?;
+    c.want_with("echo \"$A\"; sh -c 'exit 5'", json!({"env": {"A": "it's"}}), "it's\n", 5)?;
+    c.kept()
 }

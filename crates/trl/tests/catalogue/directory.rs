@@ -1,4 +1,4 @@
-//! Commands that remove what they and the daemon share: rows 142 to 145.
+//! Commands that remove what they and the daemon share: rows 142 to 145, 153 and 158.
 
 use trl_testkit::{Run, Shell, json, procs_matching, sleeper};
 
@@ -9,6 +9,8 @@ pub(crate) const ROWS: &[Row] = &[
     row(143, "session_directory_removed_while_idle", Shells::All, session_directory_removed_while_idle),
     row(144, "removes_one_name_in_it", Shells::All, removes_one_name_in_it),
     row(145, "removes_the_daemons_directory", Shells::All, removes_the_daemons_directory),
+    row(153, "removes_its_working_directory", Shells::All, removes_its_working_directory),
+    row(158, "removes_its_session_directory_and_exits", Shells::All, removes_its_session_directory_and_exits),
 ];
 
 fn runtime_dir(c: &mut Case) -> String {
@@ -26,7 +28,6 @@ fn removes_its_session_directory(c: &mut Case) -> Outcome {
     for _ in 0..3 {
         c.keep()?;
         let run = c.ends(&format!("{left} & echo gone; rm -rf {dir}"))?;
-        // fish tells on its own stderr, which nothing can redirect, what it could not open
         req(run.out().starts_with("gone\n"), || format!("stdout {:?}", run.out()))?;
         req(run.shell_state != "kept", || format!("{}", run.json))?;
         c.want("echo $keep", kept_unless_reset(&run), 0)?;
@@ -92,4 +93,30 @@ fn removes_the_daemons_directory(c: &mut Case) -> Outcome {
     let mut other = c.daemon.session(c.shell);
     is(&other.run("echo other"), "other\n", 0)?;
     c.alive()
+}
+
+/// The result names it as it was called; one that is there may be called like a removed one.
+fn removes_its_working_directory(c: &mut Case) -> Outcome {
+    for name in ["gone", "there (deleted)"] {
+        let dir = c.dir().dir(name).display().to_string();
+        let command = format!("cd '{dir}'; {}", if name == "gone" { "rmdir ../gone" } else { "echo" });
+        let run = c.ends(&command)?;
+        req(run.json["working_dir"] == dir.as_str(), || format!("{}", run.json))?;
+        let run = c.ends("true")?;
+        req(run.json["working_dir"] == dir.as_str(), || format!("{}", run.json))?;
+        c.ends("cd /")?;
+    }
+    c.alive()
+}
+
+fn removes_its_session_directory_and_exits(c: &mut Case) -> Outcome {
+    let dir = session_dir(c);
+    c.keep()?;
+    for end in ["exit 4", "sh -c 'exit 4'"] {
+        let run = c.ends(&format!("rm -rf {dir}; {end}"))?;
+        is(&run, "", 4).map_err(|why| format!("{end}: {why}"))?;
+        c.want("echo $keep", kept_unless_reset(&run), 0)?;
+        c.keep()?;
+    }
+    Ok(())
 }

@@ -74,6 +74,18 @@ const KNOWN: &[Known] = &[
         symptoms: &["earlier background job"],
         reason: "sleep is built into ksh93, so its background copy is a ksh93 process",
     },
+    Known {
+        shell: Shell::Dash,
+        row: 155,
+        symptoms: &["IFS=x: code 0"],
+        reason: "the loop sets IFS for its read, which ends a dash whose IFS is readonly: the command is undone",
+    },
+    Known {
+        shell: Shell::Ash,
+        row: 155,
+        symptoms: &["IFS=x: code 0"],
+        reason: "the loop sets IFS for its read, which ends an ash whose IFS is readonly: the command is undone",
+    },
 ];
 
 pub(crate) fn find(shell: Shell, row: u32) -> Option<&'static Known> {

@@ -1,4 +1,4 @@
-//! Shell options, failing builtins, and user functions and aliases over everything: rows 60 to 72.
+//! Shell options, failing builtins, and user functions and aliases over everything: rows 60 to 72, 155 to 157 and 161.
 
 use trl_testkit::Shell;
 
@@ -18,6 +18,15 @@ pub(crate) const ROWS: &[Row] = &[
     row(70, "aliases_over_everything", Shells::Posix, aliases_over_everything),
     row(71, "disabled_builtins", Shells::Only(&[Shell::Bash, Shell::Zsh]), disabled_builtins),
     row(72, "posix_mode", Shells::Only(&[Shell::Bash, Shell::Zsh, Shell::Ksh93]), posix_mode),
+    row(155, "readonly_ifs", Shells::Posix, readonly_ifs),
+    row(156, "aliases_keep_the_rollback_point", Shells::Posix, aliases_keep_the_rollback_point),
+    row(157, "set_x_keeps_the_rollback_point", Shells::Posix, set_x_keeps_the_rollback_point),
+    row(
+        161,
+        "functions_keep_the_rollback_point",
+        Shells::Only(&[Shell::Bash, Shell::Zsh]),
+        functions_keep_the_rollback_point,
+    ),
 ];
 
 fn set_e(c: &mut Case) -> Outcome {
@@ -164,5 +173,75 @@ fn posix_mode(c: &mut Case) -> Outcome {
     c.bad("if")?;
     c.want("exit 3", "", 3)?;
     c.want("f() { return 4; }; f", "", 4)?;
+    c.alive()
+}
+
+fn readonly_ifs(c: &mut Case) -> Outcome {
+    for ifs in ["", "=0123456789/"] {
+        c.keep()?;
+        c.want(&format!("readonly IFS{ifs}"), "", 0)?;
+        for _ in 0..10 {
+            c.want("(exit 7)", "", 7)?;
+        }
+        c.bad("IFS=x")?;
+        c.want("exit 3", "", 3)?;
+        c.kept()?;
+        // the second round needs a shell that still lets IFS be set
+        let id = c.s.id.clone();
+        c.s.client().ok("session.reset", trl_testkit::json!({"session_id": id}));
+    }
+    c.alive()
+}
+
+/// A clone reads its loop when it is promoted, with the aliases of that time.
+fn aliases_keep_the_rollback_point(c: &mut Case) -> Outcome {
+    for name in ["command", "builtin", "trap", "printf", "exec", "unset", "return", "read", "set", "."] {
+        let mut other = c.daemon.session(c.shell);
+        if c.shell == Shell::Bash {
+            other.run("shopt -s expand_aliases");
+        }
+        other.run(&format!("keep=kept; alias {name}=exit"));
+        for _ in 0..2 {
+            let run = other.run("\\exit 3");
+            is(&run, "", 3).map_err(|why| format!("{name}: {why}"))?;
+            let point = (run.shell_state.as_str(), &run.json["lost_commands"]);
+            req(point == ("rolled_back", &trl_testkit::Value::Null), || format!("{name}: {}", run.json))?;
+            let extra = trl_testkit::json!({"env": {"A": "a"}, "working_dir": "/usr"});
+            let run = other.run_with("\\echo $keep $A", extra);
+            is(&run, "kept a\n", 0).map_err(|why| format!("{name}: {why}"))?;
+        }
+        other.destroy();
+    }
+    c.alive()
+}
+
+fn set_x_keeps_the_rollback_point(c: &mut Case) -> Outcome {
+    c.x("set -x");
+    for i in 0..3 {
+        c.want(&format!("count={i}"), "", 0)?;
+        let run = c.x("exit 3");
+        is(&run, "", 3)?;
+        req(run.json["lost_commands"].is_null(), || format!("{}", run.json))?;
+        c.want("echo $count", &format!("{i}\n"), 0)?;
+    }
+    Ok(())
+}
+
+/// Shells that let functions go before special builtins.
+fn functions_keep_the_rollback_point(c: &mut Case) -> Outcome {
+    for name in [":", "exec", "eval", "return", "trap", "set", "source", "export", "cd", "printf", "read"] {
+        let mut other = c.daemon.session(c.shell);
+        let said = |why: String| format!("{name}: {why}");
+        is(&other.run(&format!("keep=kept; {name}() {{ exit 9; }}")), "", 0).map_err(said)?;
+        for _ in 0..2 {
+            let run = other.run("exit 3");
+            is(&run, "", 3).map_err(said)?;
+            req(run.shell_state == "rolled_back", || format!("{name}: {}", run.json))?;
+            is(&other.run("echo $keep"), "kept\n", 0).map_err(said)?;
+            let extra = trl_testkit::json!({"env": {"A": "a"}, "working_dir": "/usr"});
+            is(&other.run_with("echo $keep $A", extra), "kept a\n", 0).map_err(said)?;
+        }
+        other.destroy();
+    }
     c.alive()
 }

@@ -15,7 +15,7 @@ pub(crate) const ROWS: &[Row] = &[
     row(134, "ten_megabytes_of_text", Shells::All, ten_megabytes_of_text),
     row(135, "nul_in_text", Shells::All, nul_in_text),
     row(136, "eight_megabytes_of_stdin", Shells::All, eight_megabytes_of_stdin),
-    row(137, "on_exit_terminate", Shells::Posix, on_exit_terminate),
+    row(137, "on_exit_terminate", Shells::All, on_exit_terminate),
     row(138, "reset", Shells::All, reset),
     row(139, "renewal_idle_says_what_it_lost", Shells::Only(CLONING), renewal_idle_says_what_it_lost),
     row(140, "background_pids", Shells::PosixBut(&[Shell::Ksh93]), background_pids),
@@ -186,7 +186,7 @@ fn eight_megabytes_of_stdin(c: &mut Case) -> Outcome {
 fn on_exit_terminate(c: &mut Case) -> Outcome {
     let mut other = c.daemon.session_with(c.shell, json!({"on_exit": "terminate"}));
     is(&other.run("echo a; false"), "a\n", 1)?;
-    is(&other.run("(exit 3)"), "", 3)?;
+    is(&other.run("sh -c 'exit 3'"), "", 3)?;
     is(&other.run("echo b; exit 3"), "b\n", 3)?;
     let refused = other.try_run("echo c", json!({}));
     req(refused.is_err_and(|e| e.code == "SESSION_TERMINATED"), || "the session still runs commands".into())?;

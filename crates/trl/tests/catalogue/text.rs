@@ -1,4 +1,4 @@
-//! Streams, exit codes and command text: rows 01 to 09.
+//! Streams, exit codes and command text: rows 01 to 09, 159 and 160.
 
 use trl_testkit::{Random, Shell};
 
@@ -14,6 +14,8 @@ pub(crate) const ROWS: &[Row] = &[
     row(7, "unbalanced_text", Shells::All, unbalanced_text),
     row(8, "one_mebibyte_line", Shells::All, one_mebibyte_line),
     row(9, "twenty_thousand_lines", Shells::All, twenty_thousand_lines),
+    row(159, "the_shells_own_messages", Shells::All, the_shells_own_messages),
+    row(160, "exit_rolls_back", Shells::All, exit_rolls_back),
 ];
 
 fn separate_streams(c: &mut Case) -> Outcome {
@@ -103,4 +105,27 @@ fn one_mebibyte_line(c: &mut Case) -> Outcome {
 
 fn twenty_thousand_lines(c: &mut Case) -> Outcome {
     c.want(&format!("{}echo end", "true\n".repeat(20_000)), "end\n", 0)
+}
+
+fn the_shells_own_messages(c: &mut Case) -> Outcome {
+    let run = c.x("echo a; no_such_program_z; echo b");
+    is(&run, "a\nb\n", 0)?;
+    req(run.err().contains("no_such_program_z"), || format!("stderr {:?}", run.err()))?;
+    let run = c.x("echo (");
+    req(run.code != 0 && !run.stderr.is_empty(), || format!("a syntax error: {}", run.json))?;
+    let run = c.x("echo quiet");
+    req(run.stderr.is_empty(), || format!("left over: {:?}", run.err()))
+}
+
+fn exit_rolls_back(c: &mut Case) -> Outcome {
+    c.keep()?;
+    let change = c.pick("keep=lost", "set -g keep lost").to_string();
+    for (end, code) in [("exit 4", 4), ("false; exit", 1), ("eval exit 5; echo no", 5)] {
+        let run = c.x(&format!("{change}; {end}"));
+        is(&run, "", code).map_err(|why| format!("{end}: {why}"))?;
+        req(run.shell_state == "rolled_back", || format!("{end}: {}", run.json))?;
+        c.kept()?;
+    }
+    let command = c.pick("f() { exit 6; }; f; echo no", "function f; exit 6; end; f; echo no").to_string();
+    c.want(&command, "", 6)
 }

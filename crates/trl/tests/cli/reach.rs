@@ -77,3 +77,43 @@ fn stopping_counts_its_sessions_well() {
         daemon.reap();
     }
 }
+
+#[test]
+fn a_file_where_the_socket_should_be_is_left_alone() {
+    let daemon = daemon();
+    let dir = daemon.socket().parent().expect("a directory").to_path_buf();
+    let file = dir.join("notes.txt");
+    std::fs::write(&file, "mine").expect("a file");
+    let said = said(daemon.command().arg("--socket").arg(&file).arg("serve"));
+    assert!(said.code != 0, "{said:?}");
+    assert!(
+        said.err.contains("notes.txt is no socket") && said.err.contains("hint: choose another"),
+        "{said:?}"
+    );
+    assert_eq!(std::fs::read_to_string(&file).expect("still there"), "mine");
+    assert!(!dir.join("notes.lock").exists(), "nothing was made for it");
+}
+
+#[test]
+fn a_removed_lock_file_comes_back_with_the_daemons_pid() {
+    let daemon = daemon();
+    let lock = daemon.socket().with_extension("lock");
+    let pid = format!("{}\n", daemon.pid());
+    let holds = || std::fs::read_to_string(&lock).is_ok_and(|text| text == pid);
+    assert!(holds());
+    std::fs::remove_file(&lock).expect("a lock file");
+    let said = said(daemon.command().arg("--socket").arg(daemon.socket()).arg("serve"));
+    assert!(said.err.contains(&format!("process id {}", daemon.pid())), "{said:?}");
+    assert!(holds(), "the one that came second has made it anew");
+    std::fs::remove_file(&lock).expect("a lock file");
+    trl_testkit::eventually("the daemon has made it anew", holds);
+    ok(&daemon, &["ping"]);
+}
+
+#[test]
+fn parameters_of_a_call_are_judged_by_the_daemon() {
+    let daemon = daemon();
+    let said = trl(&daemon, &["call", "session.list", r#"{"label":"a","label":"b"}"#]);
+    assert!(said.code != 0 && said.err.contains("duplicate"), "{said:?}");
+    ok(&daemon, &["call", "session.list", "{\n}\n"]);
+}

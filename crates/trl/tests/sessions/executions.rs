@@ -1,5 +1,7 @@
 //! Executions by their id: signals, results, lists, keys against running twice, throw-away sessions.
 
+use rustix::process::Signal;
+use trl_testkit::process::signal;
 use trl_testkit::{Run, Shell, eventually, json, procs_matching, sleeper};
 
 use crate::{builder, daemon};
@@ -159,4 +161,50 @@ fn a_cancel_can_name_its_signal() {
     daemon.client().ok("exec.cancel", params);
     let run = run.finish();
     assert!(run.cancelled && run.out().contains("int\n") && run.code == 6, "{} {:?}", run.json, run.out());
+}
+
+fn assert_one_story(run: &Run) {
+    let ended = run.timed_out || run.cancelled;
+    assert_eq!(ended, run.code != 0, "code and flags tell two stories: {}", run.json);
+    assert!(!ended || run.shell_state != "kept", "{}", run.json);
+    assert!(ended || run.shell_state == "kept", "{}", run.json);
+}
+
+/// The command ends while the daemon cannot look; when it can, the report and the wish to cancel are both there.
+#[test]
+fn a_command_that_ends_while_it_is_cancelled_was_one_or_the_other() {
+    let daemon = daemon();
+    daemon.dir().fifo("gate");
+    daemon.dir().fifo("told");
+    let mut told = daemon.dir().listen("told");
+    let (gate, done) = (daemon.dir().text("gate"), daemon.dir().text("told"));
+    let mut session = daemon.session(Shell::Dash);
+    let mut other = daemon.client();
+    for _ in 0..20 {
+        let mut run = session.stream(&format!("echo up; read x <{gate}; echo over >{done}"), json!({}));
+        run.wait_stdout("up\n");
+        signal(daemon.pid(), Signal::STOP);
+        let _open = daemon.dir().open_gate("gate");
+        assert_eq!(told.line(), "over");
+        let cancel = other.send("exec.cancel", json!({"execution_id": run.execution_id}));
+        signal(daemon.pid(), Signal::CONT);
+        let run = run.finish();
+        assert_one_story(&run);
+        if let Ok(reply) = other.reply(cancel) {
+            assert_eq!(reply["cancelled"], run.cancelled, "{}", run.json);
+        }
+    }
+}
+
+/// Some of these end just before their limit, some just after, some at it.
+#[test]
+fn a_command_that_ends_at_its_limit_timed_out_or_did_not() {
+    let daemon = daemon();
+    for shell in [Shell::Dash, Shell::Bash] {
+        let mut session = daemon.session(shell);
+        for step in 0..40 {
+            let timeout_s = 0.016 + f64::from(step) * 0.0002;
+            assert_one_story(&session.run_with("sleep 0.02", json!({"timeout_s": timeout_s})));
+        }
+    }
 }

@@ -100,13 +100,16 @@ fn a_notification_gets_no_answer_but_is_carried_out() {
 fn malformed_lines_are_answered_and_forgotten() {
     let daemon = daemon();
     let mut client = daemon.client();
-    let lines: [&[u8]; 8] = [
+    let lines: [&[u8]; 11] = [
         b"nonsense",
         b"{\"jsonrpc\":\"2.0\",\"id\":1",
         b"[]",
         b"3",
         b"{\"jsonrpc\":\"2.0\",\"id\":1}",
         b"{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"system.ping\"}",
+        b"{\"jsonrpc\":\"2.0\",\"id\":true,\"method\":\"system.ping\"}",
+        b"{\"id\":true,\"method\":\"system.ping\"}",
+        b"{\"id\":[1],\"method\":\"system.ping\"}",
         b"{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"system.ping\"}",
         b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}",
     ];
@@ -115,6 +118,7 @@ fn malformed_lines_are_answered_and_forgotten() {
         let reply = next_json(&mut client);
         let told = String::from_utf8_lossy(line).into_owned();
         assert!(reply["error"].is_object(), "{told}: {reply}");
+        assert!(!reply["id"].is_boolean(), "{told}: {reply}");
         assert_usable(&mut client);
     }
 }

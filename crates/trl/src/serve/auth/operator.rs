@@ -5,9 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use subtle::ConstantTimeEq;
-
-use super::ServeError;
+use super::super::ServeError;
+use super::fresh_secret;
 use crate::config::{Config, Secret};
 
 pub(crate) fn load(config: &mut Config) -> Result<Secret, ServeError> {
@@ -27,18 +26,11 @@ pub(crate) fn load(config: &mut Config) -> Result<Secret, ServeError> {
 
 /// 256 random bits, readable by the owner only.
 fn create(path: &Path) -> io::Result<Secret> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|e| io::Error::other(e.to_string()))?;
-    let token: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    let token = fresh_secret("");
     if let Some(dir) = path.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     }
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(token.as_bytes())?;
     Secret::new(token).ok_or_else(|| io::Error::other("an empty token"))
-}
-
-/// In constant time.
-pub(crate) fn matches(expected: &Secret, presented: &str) -> bool {
-    expected.expose().as_bytes().ct_eq(presented.as_bytes()).into()
 }

@@ -1,0 +1,293 @@
+//! The description of the HTTP door, made from the types of the wire. Only built for the test that compares it with the
+//! checked-in `docs/openapi.json`, which is what the daemon serves.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value, json};
+
+use crate::error::ErrorCode;
+use crate::event::{Event, SubscribeParams, Subscribed};
+use crate::exec::{
+    CancelParams, Cancelled, ExecListParams, ExecutionList, ExecutionParams, ExitPush, InputParams,
+    InputTaken, Outcome, OutputParams, OutputPushed, OutputSlice, ResultReply, RunParams, RunResult,
+    SignalParams, Signalled, StreamStarted,
+};
+use crate::method::{Access, Method};
+use crate::session::{
+    CreateParams, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo, SessionList, SessionParams,
+};
+use crate::system::{AuthParams, Authenticated, Info, NoParams, Ping, ShutdownParams, ShuttingDown, Stats};
+use crate::terminal::{self, TerminalInfo, TerminalList, TerminalParams};
+use crate::token::{CreateTokenParams, Ticket, TokenCreated, TokenList, TokenParams, TokenRevoked};
+
+/// Parameters and result of a method.
+fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
+    fn pair<P: JsonSchema, R: JsonSchema>(of: &mut SchemaGenerator) -> (Schema, Schema) {
+        (of.subschema_for::<P>(), of.subschema_for::<R>())
+    }
+    match method {
+        Method::SystemPing => pair::<NoParams, Ping>(of),
+        Method::SystemInfo => pair::<NoParams, Info>(of),
+        Method::SystemStats => pair::<NoParams, Stats>(of),
+        Method::SystemAuth => pair::<AuthParams, Authenticated>(of),
+        Method::SystemShutdown => pair::<ShutdownParams, ShuttingDown>(of),
+        Method::SessionCreate => pair::<CreateParams, SessionInfo>(of),
+        Method::SessionList => pair::<ListParams, SessionList>(of),
+        Method::SessionInfo | Method::SessionClose | Method::SessionReset => {
+            pair::<SessionParams, SessionInfo>(of)
+        }
+        Method::SessionGet => pair::<GetParams, SessionInfo>(of),
+        Method::SessionDestroy => pair::<DestroyParams, Destroyed>(of),
+        Method::ExecRun => pair::<RunParams, RunResult>(of),
+        Method::ExecStream => pair::<RunParams, StreamStarted>(of),
+        Method::ExecCancel => pair::<CancelParams, Cancelled>(of),
+        Method::ExecInput => pair::<InputParams, InputTaken>(of),
+        Method::ExecSignal => pair::<SignalParams, Signalled>(of),
+        Method::ExecOutput => pair::<OutputParams, OutputSlice>(of),
+        Method::ExecResult => pair::<ExecutionParams, ResultReply>(of),
+        Method::ExecList => pair::<ExecListParams, ExecutionList>(of),
+        Method::TokenCreate => pair::<CreateTokenParams, TokenCreated>(of),
+        Method::TokenList => pair::<NoParams, TokenList>(of),
+        Method::TokenRevoke => pair::<TokenParams, TokenRevoked>(of),
+        Method::EventsSubscribe => pair::<SubscribeParams, Subscribed>(of),
+        Method::TerminalCreate => pair::<terminal::CreateParams, TerminalInfo>(of),
+        Method::TerminalList => pair::<terminal::ListParams, TerminalList>(of),
+        Method::TerminalGet | Method::TerminalKeep => pair::<TerminalParams, TerminalInfo>(of),
+        Method::TerminalInput => pair::<terminal::InputParams, terminal::InputTaken>(of),
+        Method::TerminalResize => pair::<terminal::ResizeParams, TerminalInfo>(of),
+        Method::TerminalSnapshot => pair::<terminal::SnapshotParams, terminal::Snapshot>(of),
+        Method::TerminalScreen => pair::<terminal::ScreenParams, terminal::Screen>(of),
+        Method::TerminalSignal => pair::<terminal::SignalParams, terminal::Signalled>(of),
+        Method::TerminalDestroy => pair::<terminal::DestroyParams, TerminalInfo>(of),
+    }
+}
+
+/// The whole document.
+pub fn document() -> Value {
+    let mut of = SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.definitions_path = "/components/schemas".into();
+            settings.meta_schema = None;
+        })
+        .into_generator();
+    let mut methods = Map::new();
+    let mut requests = Vec::new();
+    for method in Method::ALL {
+        let (params, result) = types(&mut of, *method);
+        requests.push(request(*method, &params));
+        let row = json!({
+            "about": method.about(), "role": least_role(*method), "params": params, "result": result,
+        });
+        methods.insert(method.name().into(), row);
+    }
+    let pushes = json!({
+        "exec.output": of.subschema_for::<OutputPushed>(),
+        "exec.exit": of.subschema_for::<ExitPush>(),
+        "event": of.subschema_for::<Event>(),
+    });
+    let paths = paths(&mut of);
+    let mut schemas = of.take_definitions(true);
+    schemas.extend(envelopes(&requests));
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "TRL",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Shells and processes for AI agents. The methods of POST /rpc and WS /ws/rpc are those of \
+                the socket; `x-trl-methods` has their parameters, results and least role, `x-trl-pushes` what a \
+                WebSocket is sent between replies.",
+            "license": {"name": "MIT OR Apache-2.0"},
+        },
+        "security": [{"bearer": []}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+        "x-trl-methods": methods,
+        "x-trl-pushes": pushes,
+    })
+}
+
+fn least_role(method: Method) -> &'static str {
+    match method.access() {
+        Access::Watch => "viewer",
+        Access::Run => "agent",
+        Access::Operate => "operator",
+    }
+}
+
+/// One request of the JSON-RPC envelope; the plain one is the same without `jsonrpc`.
+fn request(method: Method, params: &Schema) -> Value {
+    json!({
+        "type": "object",
+        "title": method.name(),
+        "description": method.about(),
+        "properties": {
+            "jsonrpc": {"const": "2.0"},
+            "id": {"type": ["string", "number"]},
+            "method": {"const": method.name()},
+            "params": params,
+        },
+        "required": ["method"],
+        "additionalProperties": false,
+    })
+}
+
+fn envelopes(requests: &[Value]) -> Map<String, Value> {
+    let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+    let detail = json!({
+        "type": "object",
+        "properties": {"code": reference("ErrorCode"), "message": {"type": "string"}, "hint": {"type": "string"}},
+        "required": ["code"],
+    });
+    let reply = json!({
+        "description": "JSON-RPC 2.0 when the request was, else the plain form.",
+        "oneOf": [
+            {"type": "object", "properties": {"jsonrpc": {"const": "2.0"}, "id": {}, "result": {}}, "required": ["jsonrpc", "id", "result"]},
+            {"type": "object", "properties": {"jsonrpc": {"const": "2.0"}, "id": {}, "error": {"type": "object", "properties": {"code": {"type": "integer"}, "message": {"type": "string"}, "data": reference("ErrorDetail")}}}, "required": ["jsonrpc", "id", "error"]},
+            {"type": "object", "properties": {"id": {}, "ok": {"const": true}, "data": {}}, "required": ["id", "ok", "data"]},
+            {"type": "object", "properties": {"id": {}, "ok": {"const": false}, "error": reference("ErrorDetail")}, "required": ["id", "ok", "error"]},
+        ],
+    });
+    let refusal = json!({
+        "type": "object", "properties": {"error": reference("ErrorDetail")}, "required": ["error"],
+    });
+    Map::from_iter([
+        ("Request".to_string(), json!({"oneOf": requests})),
+        ("ErrorDetail".to_string(), detail),
+        ("Reply".to_string(), reply),
+        ("Refusal".to_string(), refusal),
+    ])
+}
+
+/// An answer whose body is this.
+fn body(about: &str, kind: &str, schema: Value) -> Value {
+    json!({"description": about, "content": {kind: {"schema": schema}}})
+}
+
+/// The answers every route with a token can give, and these.
+fn answers(own: Value) -> Value {
+    let refusal =
+        |about: &str| body(about, "application/json", json!({"$ref": "#/components/schemas/Refusal"}));
+    let mut all = json!({
+        "401": refusal("No token, or not a valid one"),
+        "403": refusal("A foreign Host or Origin, or not for this role or token"),
+        "429": refusal("Too many wrong tokens from this address; see Retry-After"),
+    });
+    if let (Some(all), Value::Object(own)) = (all.as_object_mut(), own) {
+        all.extend(own);
+    }
+    all
+}
+
+fn paths(of: &mut SchemaGenerator) -> Value {
+    let refusal =
+        |about: &str| body(about, "application/json", json!({"$ref": "#/components/schemas/Refusal"}));
+    let reply = json!({"oneOf": [
+        {"$ref": "#/components/schemas/Reply"},
+        {"type": "array", "items": {"$ref": "#/components/schemas/Reply"}},
+    ]});
+    let one = json!({"$ref": "#/components/schemas/Request"});
+    let status =
+        json!({"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]});
+    let output = of.subschema_for::<OutputPushed>();
+    let outcome = of.subschema_for::<Outcome>();
+    let ticket = of.subschema_for::<Ticket>();
+    let terminal = of.subschema_for::<TerminalInfo>();
+    let terminals = of.subschema_for::<TerminalList>();
+    let create_terminal = of.subschema_for::<terminal::CreateParams>();
+    let _ = of.subschema_for::<ErrorCode>();
+    json!({
+        "/rpc": {"post": {
+            "summary": "Call a method, or a batch of them",
+            "requestBody": {"required": true, "content": {"application/json": {"schema": {"oneOf": [one, {"type": "array", "items": one}]}}}},
+            "responses": answers(json!({
+                "200": body("The reply, a refusal of the method included", "application/json", reply),
+                "204": {"description": "Only notifications were sent"},
+                "400": body("Not a request", "application/json", json!({"$ref": "#/components/schemas/Reply"})),
+                "408": refusal("The body did not come in time"),
+                "413": refusal("The body is too large"),
+                "415": refusal("The body is not application/json"),
+            })),
+        }},
+        "/ws/rpc": {"get": {
+            "summary": "The same as a conversation, with pushes; a WebSocket",
+            "parameters": [{"name": "ticket", "in": "query", "schema": {"type": "string"}, "description": "In place of the token, from a browser; needs Origin"}],
+            "responses": answers(json!({
+                "101": {"description": "A WebSocket; one request, reply or push per message"},
+                "426": refusal("Not a WebSocket handshake"),
+            })),
+        }},
+        "/ws/terminal/{terminal_id}": {"get": {
+            "summary": "Sit beside a terminal; a WebSocket, described in docs/wire.md",
+            "parameters": [
+                {"name": "terminal_id", "in": "path", "required": true, "schema": {"type": "string"}},
+                {"name": "gen", "in": "query", "schema": {"type": "string"}, "description": "With `since`: which incarnation the offset is of"},
+                {"name": "since", "in": "query", "schema": {"type": "integer"}, "description": "The next byte wanted"},
+                {"name": "mode", "in": "query", "schema": {"enum": ["drive", "view"]}},
+                {"name": "client", "in": "query", "schema": {"type": "string", "maxLength": 64}},
+                {"name": "cols", "in": "query", "schema": {"type": "integer"}},
+                {"name": "rows", "in": "query", "schema": {"type": "integer"}},
+                {"name": "ticket", "in": "query", "schema": {"type": "string"}, "description": "In place of the token, from a browser; needs Origin"},
+            ],
+            "responses": answers(json!({
+                "101": {"description": "A WebSocket; closed with 4004 when there is no such terminal, 4003 when it is another's"},
+                "426": refusal("Not a WebSocket handshake"),
+            })),
+        }},
+        "/api/terminals": {
+            "get": {"summary": "All terminals", "responses": answers(json!({"200": body("Them", "application/json", json!(terminals))}))},
+            "post": {
+                "summary": "Start a program on a terminal",
+                "requestBody": {"content": {"application/json": {"schema": create_terminal}}},
+                "responses": answers(json!({"201": body("It", "application/json", json!(terminal)), "400": refusal("Not possible as asked")})),
+            },
+        },
+        "/api/workspaces/{workspace_id}/terminals": {"get": {
+            "summary": "The terminals of a workspace",
+            "parameters": [{"name": "workspace_id", "in": "path", "required": true, "schema": {"type": "string"}}],
+            "responses": answers(json!({"200": body("Them", "application/json", json!(terminals))})),
+        }},
+        "/api/terminals/{terminal_id}": {
+            "parameters": [{"name": "terminal_id", "in": "path", "required": true, "schema": {"type": "string"}}],
+            "get": {"summary": "One terminal", "responses": answers(json!({"200": body("It", "application/json", json!(terminal)), "404": refusal("No such terminal")}))},
+            "delete": {
+                "summary": "End everything it started",
+                "parameters": [{"name": "grace_s", "in": "query", "schema": {"type": "number"}, "description": "Until then terminal.keep takes it back"}],
+                "responses": answers(json!({"200": body("It, as it ended", "application/json", json!(terminal)), "404": refusal("No such terminal")})),
+            },
+        },
+        "/api/tickets": {"post": {
+            "summary": "A ticket for one WebSocket, good once and briefly",
+            "responses": answers(json!({"201": body("The ticket", "application/json", json!(ticket))})),
+        }},
+        "/api/executions/{execution_id}/events": {"get": {
+            "summary": "The output of an execution as Server-Sent Events: `output`, and last `exit`",
+            "parameters": [
+                {"name": "execution_id", "in": "path", "required": true, "schema": {"type": "string"}},
+                {"name": "Last-Event-ID", "in": "header", "schema": {"type": "string", "pattern": "^[0-9]+\\.[0-9]+(\\.exit)?$"}, "description": "Where to go on: bytes of stdout and stderr that were seen"},
+            ],
+            "responses": answers(json!({
+                "200": {"description": "Events", "content": {"text/event-stream": {"schema": {"type": "string"}}}, "x-trl-events": {"output": output, "exit": outcome}},
+                "204": {"description": "The exit was seen already"},
+                "404": refusal("No such execution"),
+            })),
+        }},
+        "/metrics": {"get": {
+            "summary": "Figures for Prometheus",
+            "responses": answers(json!({"200": body("Figures", "text/plain", json!({"type": "string"}))})),
+        }},
+        "/healthz": {"get": {"summary": "Is it alive", "security": [], "responses": {"200": body("It is", "application/json", status.clone())}}},
+        "/readyz": {"get": {"summary": "Does it take requests", "security": [], "responses": {
+            "200": body("It does", "application/json", status.clone()),
+            "503": body("It is ending", "application/json", status),
+        }}},
+        "/openapi.json": {"get": {"summary": "This document", "security": [], "responses": {"200": {"description": "This document"}}}},
+    })
+}
+
+/// Ids are strings of a known form.
+pub(crate) fn id_schema(prefix: &str) -> Schema {
+    json_schema!({"type": "string", "pattern": format!("^{prefix}[a-z0-9]{{1,32}}$")})
+}

@@ -1,0 +1,48 @@
+//! Figures for Prometheus: those of `system.stats`, and the door's own.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use trl_proto::system::Stats;
+
+use super::Counters;
+
+/// Name, kind, meaning.
+type Row = (&'static str, &'static str, &'static str);
+
+pub(super) fn text(stats: &Stats, counters: &Counters) -> String {
+    let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
+    let rows: [(Row, u64); 18] = [
+        (("uptime_seconds", "gauge", "Seconds since the daemon started"), stats.uptime_s),
+        (
+            ("sessions_active", "gauge", "Sessions that are neither closed nor terminated"),
+            stats.active_sessions,
+        ),
+        (("sessions_created_total", "counter", "Sessions made"), stats.sessions_created),
+        (("commands_total", "counter", "Commands run"), stats.total_commands_run),
+        (("executions_live", "gauge", "Commands running or queued"), stats.running_executions),
+        (("executions_retained", "gauge", "Finished executions still readable"), stats.retained_executions),
+        (("output_memory_bytes", "gauge", "Output held in memory"), stats.output_memory_bytes),
+        (("rollbacks_total", "counter", "Shells put back to before a command"), stats.rollbacks),
+        (("resets_total", "counter", "Shells started afresh"), stats.resets),
+        (("timeouts_total", "counter", "Commands that ran out of time"), stats.timeouts),
+        (("events_total", "counter", "Events that happened"), stats.events_seq),
+        (("connections", "gauge", "Open connections of all transports"), stats.connections),
+        (("memory_rss_bytes", "gauge", "Resident memory of the daemon"), stats.memory_rss_bytes),
+        (("open_fds", "gauge", "Descriptors the daemon has open"), stats.open_fds),
+        (("threads", "gauge", "Threads of the daemon"), stats.threads),
+        (("http_requests_total", "counter", "HTTP requests"), read(&counters.requests)),
+        (("http_auth_failures_total", "counter", "Wrong tokens and tickets"), read(&counters.auth_failures)),
+        (("http_websockets_total", "counter", "WebSockets opened"), read(&counters.websockets)),
+    ];
+    let mut text = String::new();
+    for ((name, kind, help), value) in rows {
+        let _ = write!(text, "# HELP trl_{name} {help}.\n# TYPE trl_{name} {kind}\ntrl_{name} {value}\n");
+    }
+    text.push_str("# HELP trl_http_answers_total HTTP answers by class of status.\n");
+    text.push_str("# TYPE trl_http_answers_total counter\n");
+    for (class, count) in counters.answers.iter().enumerate().skip(1) {
+        let _ = writeln!(text, "trl_http_answers_total{{status=\"{class}xx\"}} {}", read(count));
+    }
+    text
+}

@@ -1,0 +1,165 @@
+//! The door for programs and browsers: HTTP and WebSocket, on TCP or on a Unix socket. Off unless asked for.
+//!
+//! ```text
+//!  accept ─▶ hyper (headers in time, sizes) ─▶ guard (Host, Origin) ─▶ gate (who?) ─▶ routes
+//!                                                                                      ├─ POST /rpc ─▶ rpc
+//!                                                                                      ├─ WS /ws/rpc ─▶ connection
+//!                                                                                      ├─ WS /ws/terminal ─▶ attach
+//!                                                                                      └─ events: output as SSE
+//! ```
+//!
+//! - [`listener`]: where it stands, and who comes in. - [`guard`]: requests that a foreign web page could have caused.
+//! - [`gate`]: tokens and tickets. - [`routes`]: what there is. - [`ws`], [`attach`], [`events`]: what goes on after the
+//!   answer. - [`impatient`]: clients that do not take what they asked for. - [`answer`]: replies, refusals and the
+//!   headers of both. - [`metrics`]: figures for Prometheus.
+//!
+//! It decides nothing about methods: that is [`super::principal`], as on every transport. It has no TLS: another machine
+//! reaches it through something that has.
+
+mod answer;
+mod attach;
+mod events;
+mod gate;
+mod guard;
+mod impatient;
+mod listener;
+mod metrics;
+mod routes;
+mod ws;
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::task::JoinSet;
+
+use self::guard::Guard;
+use self::impatient::Impatient;
+pub(super) use self::listener::Listener;
+use self::listener::{Peer, Stream};
+use super::connection::{Connected, Through};
+use super::{LAST_WORDS, Server};
+use crate::config::HttpSettings;
+
+/// The request line and all headers together.
+const MOST_HEADER_BYTES: usize = 32 * 1024;
+/// Less than this and an honest client would be cut off by a busy machine.
+const SHORTEST_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// What all connections of this door share.
+struct Door {
+    server: Arc<Server>,
+    settings: HttpSettings,
+    guard: Guard,
+    counters: Counters,
+}
+
+#[derive(Default)]
+struct Counters {
+    requests: AtomicU64,
+    /// Answers by the first digit of their status.
+    answers: [AtomicU64; 6],
+    auth_failures: AtomicU64,
+    websockets: AtomicU64,
+}
+
+impl Door {
+    fn request_timeout(&self) -> Duration {
+        self.settings.request_timeout.max(SHORTEST_TIMEOUT)
+    }
+
+    fn keep_alive(&self) -> Duration {
+        self.settings.keep_alive.max(SHORTEST_TIMEOUT)
+    }
+}
+
+/// One connection, as its requests see it.
+struct Visit {
+    door: Arc<Door>,
+    peer: Peer,
+    /// What the connection becomes after its last answer.
+    upgrade: Mutex<Option<Upgrade>>,
+}
+
+/// A connection that is no longer HTTP.
+enum Upgrade {
+    Rpc(ws::Upgrade),
+    Terminal(Box<attach::Attach>),
+}
+
+/// Serves until the daemon ends.
+pub(super) async fn serve(server: Arc<Server>, settings: HttpSettings, listener: Listener) {
+    let door = Arc::new(Door {
+        guard: Guard::new(&settings, listener.address()),
+        counters: Counters::default(),
+        server: Arc::clone(&server),
+        settings,
+    });
+    let mut stop = server.stop.subscribe();
+    let mut visits = JoinSet::new();
+    loop {
+        while visits.try_join_next().is_some() {}
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok(stream) => admit(&door, stream, &mut visits),
+                Err(e) => {
+                    tracing::warn!(error = %e, "an HTTP connection could not be accepted");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            },
+            _ = async { stop.wait_for(Option::is_some).await.is_ok() } => break,
+        }
+    }
+    drop(listener);
+    let mut closing = server.closing.subscribe();
+    let _ = closing.wait_for(|c| *c).await;
+    let _ = tokio::time::timeout(LAST_WORDS, visits.join_all()).await;
+}
+
+fn admit(door: &Arc<Door>, stream: Stream, visits: &mut JoinSet<()>) {
+    let Some(connected) = Connected::take(&door.server, Through::Http) else {
+        return tracing::debug!("an HTTP connection was refused: there are too many");
+    };
+    match stream.peer(&door.server) {
+        Err(reason) => tracing::warn!(reason, "an HTTP connection was refused"),
+        Ok(peer) => {
+            let visit = Visit { door: Arc::clone(door), peer, upgrade: Mutex::default() };
+            let stream = Impatient::new(stream, door.request_timeout());
+            visits.spawn(async move {
+                visit_of(Arc::new(visit), stream).await;
+                drop(connected);
+            });
+        }
+    }
+}
+
+async fn visit_of(visit: Arc<Visit>, stream: Impatient) {
+    let serve = |request| routes::handle(Arc::clone(&visit), request);
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(visit.door.request_timeout())
+        .max_header_size(MOST_HEADER_BYTES)
+        .serve_connection(TokioIo::new(stream), service_fn(serve))
+        .with_upgrades();
+    let mut connection = std::pin::pin!(connection);
+    let mut closing = visit.door.server.closing.subscribe();
+    let over = tokio::select! {
+        over = connection.as_mut() => over,
+        _ = async { closing.wait_for(|c| *c).await.is_ok() } => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = over {
+        tracing::debug!(%error, "an HTTP connection ended badly");
+    }
+    let upgrade = visit.upgrade.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match upgrade {
+        None => {}
+        Some(Upgrade::Rpc(upgrade)) => upgrade.run().await,
+        Some(Upgrade::Terminal(attach)) => attach.run().await,
+    }
+}

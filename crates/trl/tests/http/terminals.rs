@@ -1,0 +1,361 @@
+//! Terminals over HTTP: REST, and clients that come, go, lag, type and watch.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+
+use trl_testkit::websocket::Arrived;
+use trl_testkit::{Attached, Daemon, Http, Random, Value, WebSocket, eventually, json, memmem};
+
+use crate::{builder, daemon, operator, with_role};
+
+fn create(http: &Http, params: &Value) -> String {
+    let made = http.post("/api/terminals", params);
+    assert_eq!(made.status, 201, "{}", made.text());
+    made.json()["terminal_id"].as_str().expect("an id").to_string()
+}
+
+fn attach(daemon: &Daemon, terminal: &str, query: &str) -> Attached {
+    Attached::open(&daemon.http(), &daemon.operator_token(), terminal, query)
+}
+
+/// A shell without a prompt or echo to get in the way.
+fn quiet_shell(http: &Http) -> String {
+    create(http, &json!({"argv": ["sh", "-c", "stty -echo -onlcr; PS1=; export PS1; echo ready; exec sh"]}))
+}
+
+#[test]
+fn rest_makes_lists_shows_and_destroys() {
+    let daemon = daemon();
+    let http = operator(&daemon);
+    let id = create(&http, &json!({"argv": ["sleep", "1000"], "workspace_id": "w1", "cols": 91, "rows": 17}));
+    let other = create(&http, &json!({"argv": ["sleep", "1000"]}));
+    let ids = |path: &str| -> Vec<String> {
+        let list = http.get(path).json()["terminals"].clone();
+        list.as_array().unwrap().iter().map(|t| t["terminal_id"].as_str().unwrap().into()).collect()
+    };
+    assert_eq!(ids("/api/terminals"), [id.clone(), other.clone()]);
+    assert_eq!(ids("/api/workspaces/w1/terminals"), [id.as_str()]);
+    assert_eq!(ids("/api/workspaces/none/terminals"), [""; 0]);
+    let one = http.get(&format!("/api/terminals/{id}")).json();
+    assert_eq!((&one["cols"], &one["rows"], &one["state"]), (&json!(91), &json!(17), &json!("running")));
+    let gone = http.ask("DELETE", &format!("/api/terminals/{id}"), &[], b"");
+    assert_eq!((gone.status, gone.json()["signal"].as_str()), (200, Some("HUP")));
+    assert_eq!(http.get(&format!("/api/terminals/{id}")).status, 404);
+    assert_eq!(http.get("/api/terminals/t-nosuch00").code(), "TERMINAL_NOT_FOUND");
+    assert_eq!(http.post("/api/terminals", &json!({"argv": ["/no/such"]})).status, 400);
+    assert_eq!(http.post("/api/terminals", &json!({"colour": 1})).status, 400);
+    assert_eq!(http.ask("PUT", "/api/terminals", &[], b"").status, 405);
+}
+
+#[test]
+fn a_destroy_with_a_grace_can_be_taken_back() {
+    let daemon = daemon();
+    let http = operator(&daemon);
+    let id = create(&http, &json!({"argv": ["sleep", "1000"]}));
+    let going = http.ask("DELETE", &format!("/api/terminals/{id}?grace_s=600"), &[], b"").json();
+    assert_eq!(going["state"], "running");
+    let pending = || http.get(&format!("/api/terminals/{id}")).json()["destroy_in_s"].clone();
+    eventually("it is to go", || pending().is_number());
+    http.ok("terminal.keep", json!({"terminal_id": id}));
+    eventually("it stays", || pending().is_null());
+    http.ask("DELETE", &format!("/api/terminals/{id}?grace_s=0.05"), &[], b"");
+    eventually("it went", || http.get(&format!("/api/terminals/{id}")).json()["state"] == "exited");
+}
+
+#[test]
+fn a_terminal_that_is_not_there_is_told_by_a_close_code() {
+    let daemon = daemon();
+    for id in ["t-nosuch00", "nonsense"] {
+        let auth = format!("Bearer {}", daemon.operator_token());
+        let mut ws =
+            WebSocket::open(&daemon.http(), &format!("/ws/terminal/{id}"), &[("Authorization", &auth)])
+                .unwrap();
+        assert_eq!(ws.read().unwrap_err().0, 4004, "{id}");
+    }
+}
+
+#[test]
+fn a_plain_client_gets_raw_bytes_types_and_resizes() {
+    let daemon = daemon();
+    let id = quiet_shell(&operator(&daemon));
+    let auth = format!("Bearer {}", daemon.operator_token());
+    let open = || {
+        WebSocket::open(&daemon.http(), &format!("/ws/terminal/{id}"), &[("Authorization", &auth)]).unwrap()
+    };
+    let until = |ws: &mut WebSocket, wanted: &str| {
+        let mut all = Vec::new();
+        while !memmem(&all, wanted.as_bytes()) {
+            match ws.arrive() {
+                Arrived::Binary(bytes) => all.extend(bytes),
+                other => panic!("{other:?}"),
+            }
+        }
+        all
+    };
+    let mut first = open();
+    until(&mut first, "ready");
+    first.write(&json!({"type": "resize", "cols": 101, "rows": 33}).to_string()).unwrap();
+    eventually("it has another size", || {
+        operator(&daemon).get(&format!("/api/terminals/{id}")).json()["cols"] == 101
+    });
+    first.write_binary(b"stty size; echo one$((1+1))\n".to_vec()).unwrap();
+    assert!(memmem(&until(&mut first, "one2"), b"33 101"));
+    drop(first);
+    let mut second = open();
+    let replayed = until(&mut second, "one2");
+    assert!(memmem(&replayed, b"ready"), "the whole past, byte for byte");
+    second.write("exit 7\n").unwrap();
+    loop {
+        if let Arrived::Closed(code, _) = second.arrive() {
+            assert_eq!(code, 1000);
+            break;
+        }
+    }
+    assert_eq!(operator(&daemon).get(&format!("/api/terminals/{id}")).json()["exit_code"], 7);
+}
+
+#[test]
+fn a_client_that_comes_back_gets_exactly_what_it_missed() {
+    let daemon = daemon();
+    let id = quiet_shell(&operator(&daemon));
+    let mut first = attach(&daemon, &id, "client=a");
+    first.until_text("ready");
+    let (generation, seen) = (first.generation().to_string(), first.next());
+    drop(first);
+    operator(&daemon).ok("terminal.input", json!({"terminal_id": id, "data": "echo missed; echo more\n"}));
+    eventually("it was said", || {
+        operator(&daemon).get(&format!("/api/terminals/{id}")).json()["head"].as_u64().unwrap() >= seen + 12
+    });
+    let mut again = attach(&daemon, &id, &format!("client=a&gen={generation}&since={seen}"));
+    assert_eq!(again.resume["kind"], "delta");
+    again.until_text("more");
+    assert_eq!(again.bytes, b"missed\nmore\n");
+    let mut other = attach(&daemon, &id, &format!("gen=0000&since={seen}"));
+    assert_eq!(other.resume["kind"], "snapshot", "another generation's offsets mean nothing");
+    other.until(|c| c.picture.is_some());
+    assert!(memmem(&other.picture.as_ref().unwrap().1, b"missed"));
+}
+
+#[test]
+fn numbered_input_is_typed_once() {
+    let daemon = daemon();
+    let id = quiet_shell(&operator(&daemon));
+    let mut client = attach(&daemon, &id, "client=me");
+    client.until_text("ready");
+    let acks =
+        |c: &Attached, n: u64| c.said.iter().filter(|m| m["type"] == "input_ack" && m["iseq"] == n).count();
+    client.input_as(1, b"echo a$((1+1))\n");
+    client.until(|c| acks(c, 1) == 1);
+    drop(client);
+    let mut again = attach(&daemon, &id, "client=me");
+    again.input_as(1, b"echo a$((1+1))\n");
+    again.input_as(2, b"echo b$((1+1))\n");
+    again.until(|c| acks(c, 2) == 1 && memmem(&c.bytes, b"b2"));
+    let screen = operator(&daemon).ok("terminal.screen", json!({"terminal_id": id}))["text"].clone();
+    assert_eq!(screen.as_str().unwrap().matches("a2").count(), 1, "{screen}");
+}
+
+#[test]
+fn sizes_come_where_they_happened_and_the_last_typist_decides() {
+    let daemon = daemon();
+    let id = quiet_shell(&operator(&daemon));
+    let mut desk = attach(&daemon, &id, "client=desk&cols=120&rows=40");
+    desk.until_text("ready");
+    desk.until(|c| c.sizes.iter().any(|s| (s.1, s.2) == (120, 40)));
+    let mut phone = attach(&daemon, &id, "client=phone&cols=50&rows=20");
+    phone.input(b"stty size\n");
+    phone.until_text("20 50");
+    desk.until_text("20 50");
+    let (at, ..) = *desk.sizes.iter().find(|s| (s.1, s.2) == (50, 20)).expect("the phone's size");
+    let said = desk.start + desk.bytes.windows(5).position(|w| w == b"20 50").unwrap() as u64;
+    assert!(at <= said, "the size comes before what was written for it");
+    desk.tell(json!({"type": "claim"}));
+    desk.until(|c| c.sizes.iter().filter(|s| (s.1, s.2) == (120, 40)).count() == 2);
+}
+
+#[test]
+fn a_viewer_sees_and_may_not_type() {
+    let daemon = daemon();
+    let id = quiet_shell(&operator(&daemon));
+    let token = daemon.token("viewer", json!({}))["token"].as_str().unwrap().to_string();
+    let mut viewer = Attached::open(&daemon.http(), &token, &id, "cols=20&rows=10");
+    viewer.until_text("ready");
+    assert_eq!(viewer.hello["drives"], false);
+    viewer.input(b"echo no\n");
+    viewer.until(|c| c.said.iter().any(|m| m["type"] == "error"));
+    let info = operator(&daemon).get(&format!("/api/terminals/{id}")).json();
+    assert_eq!((&info["cols"], &info["rows"]), (&json!(80), &json!(24)), "nor has it a say in the size");
+    let http = with_role(&daemon, "viewer");
+    assert_eq!(http.post("/api/terminals", &json!({})).status, 403);
+    assert_eq!(http.ask("DELETE", &format!("/api/terminals/{id}"), &[], b"").status, 403);
+    let agent = with_role(&daemon, "agent");
+    assert_eq!(agent.get(&format!("/api/terminals/{id}")).status, 403, "another's");
+    assert_eq!(agent.get("/api/terminals").json()["terminals"], json!([]));
+}
+
+#[test]
+fn presence_title_bell_and_exit_are_told() {
+    let daemon = daemon();
+    let id = quiet_shell(&operator(&daemon));
+    let mut client = attach(&daemon, &id, "client=one");
+    client.until_text("ready");
+    let other = attach(&daemon, &id, "client=two&mode=view");
+    client.until(|c| {
+        c.said.iter().any(|m| m["type"] == "presence" && m["clients"].as_array().unwrap().len() == 2)
+    });
+    drop(other);
+    client.input(br"printf '\033]0;hello\007\007\033]133;A\007'; kill -9 $$");
+    client.input(b"\n");
+    client.until(|c| c.exit.is_some());
+    assert!(client.said.iter().any(|m| m["type"] == "state" && m["title"] == "hello"), "{:?}", client.said);
+    let exit = client.exit.clone().unwrap();
+    assert_eq!((&exit["code"], &exit["signal"]), (&json!(137), &json!("KILL")));
+    assert_eq!(exit["at"], client.next());
+    client.take();
+    assert_eq!(client.closed.as_ref().unwrap().0, 1000);
+}
+
+#[test]
+fn a_client_that_does_not_acknowledge_holds_nobody_up_and_gets_a_picture() {
+    let daemon = builder().set("terminals", "ring_bytes", 300_000).start();
+    let http = operator(&daemon);
+    let id = quiet_shell(&http);
+    let mut lazy = attach(&daemon, &id, "client=lazy");
+    lazy.until_text("ready");
+    let mut keen = attach(&daemon, &id, "client=keen");
+    keen.input(b"i=0; while [ $i -lt 40000 ]; do echo line number $i; i=$((i+1)); done; echo done$((1+1))\n");
+    keen.until_text("done2");
+    assert_eq!(keen.pictures, 1, "one picture at the start, and every byte after it");
+    // It has its window full and not a byte more; then it says so, and the rest has fallen off the ring.
+    while lazy.next() < lazy.start + 256 * 1024 {
+        lazy.take();
+    }
+    lazy.ack();
+    lazy.until(|c| c.pictures == 2);
+    assert!(lazy.said.iter().any(|m| m["type"] == "resync"));
+    let screen = http.ok("terminal.screen", json!({"terminal_id": id}))["text"].clone();
+    let picture = String::from_utf8_lossy(&lazy.picture.as_ref().unwrap().1).into_owned();
+    assert!(picture.contains("done2") && screen.as_str().unwrap().contains("done2"));
+}
+
+/// Passes a connection on until so many bytes have come back, then kills it.
+fn cut_after(to: &str, bytes: usize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let to = to.to_string();
+    std::thread::spawn(move || {
+        let (near, _) = listener.accept().unwrap();
+        let far = TcpStream::connect(to).unwrap();
+        let (mut up_from, mut up_to) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+        std::thread::spawn(move || {
+            let _ = std::io::copy(&mut up_from, &mut up_to);
+        });
+        let (mut from, mut into) = (far.try_clone().unwrap(), near.try_clone().unwrap());
+        let mut left = bytes;
+        let mut buf = [0; 8192];
+        while left > 0 {
+            let most = left.min(buf.len());
+            match from.read(&mut buf[..most]) {
+                Ok(n) if n > 0 && into.write_all(&buf[..n]).is_ok() => left -= n,
+                _ => break,
+            }
+        }
+        let _ = near.shutdown(Shutdown::Both);
+        let _ = far.shutdown(Shutdown::Both);
+    });
+    address
+}
+
+/// How often a connection is killed at a random byte in this test; the bar of ten thousand is `TRL_CUTS=10000`.
+fn cuts() -> u64 {
+    std::env::var("TRL_CUTS").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
+}
+
+#[test]
+fn sockets_killed_at_random_bytes_lose_nothing_and_double_nothing() {
+    let daemon = daemon();
+    let http = operator(&daemon);
+    // A stream whose every byte is known: numbered lines, held back by what we type.
+    let id = create(
+        &http,
+        &json!({"argv": ["sh", "-c", "stty raw -echo; i=0; while read -r n; do n=$((i+n)); while [ $i -lt $n ]; do echo $i; i=$((i+1)); done; done"]}),
+    );
+    let expected =
+        |count: u64| -> Vec<u8> { (0..count).flat_map(|i| format!("{i}\n").into_bytes()).collect() };
+    let mut random = Random::seeded(0x5eed);
+    let mut all: Vec<u8> = Vec::new();
+    let first = attach(&daemon, &id, "client=c");
+    let generation = first.generation().to_string();
+    assert_eq!(first.start, 0, "nothing was written yet");
+    drop(first);
+    let mut asked = 0;
+    for cut in 0..cuts() {
+        let more = 20 + random.below(60);
+        asked += more;
+        http.ok("terminal.input", json!({"terminal_id": id, "data": format!("{more}\n")}));
+        let address = cut_after(http.authority(), 200 + random.below(1500) as usize);
+        let query = format!("client=c&gen={generation}&since={}", all.len());
+        let door = Http::to(&format!("http://{address}"));
+        let Some(mut client) = Attached::try_open(&door, &daemon.operator_token(), &id, &query) else {
+            continue;
+        };
+        assert_eq!(client.resume["kind"], "delta", "cut {cut}");
+        assert_eq!(client.start, all.len() as u64);
+        let end = expected(asked).len();
+        while client.closed.is_none() && all.len() + client.bytes.len() < end {
+            client.take();
+        }
+        all.extend(&client.bytes);
+    }
+    let mut last = attach(&daemon, &id, &format!("gen={generation}&since={}", all.len()));
+    let whole = expected(asked);
+    last.until(|c| all.len() + c.bytes.len() >= whole.len());
+    all.extend(&last.bytes);
+    assert!(all == whole, "{} bytes, {} expected", all.len(), whole.len());
+}
+
+#[test]
+fn a_hundred_viewers_with_one_stalled_all_see_everything() {
+    let daemon = daemon();
+    let id = quiet_shell(&operator(&daemon));
+    let mut viewers: Vec<Attached> =
+        (0..100).map(|i| attach(&daemon, &id, &format!("client=v{i}&mode=view"))).collect();
+    let mut typist = attach(&daemon, &id, "client=typist");
+    typist.until_text("ready");
+    typist
+        .input(b"i=0; while [ $i -lt 2000 ]; do echo line number $i; i=$((i+1)); done; echo done$((1+1))\n");
+    typist.until_text("done2");
+    // the first of them has not read a byte so far
+    for viewer in viewers.iter_mut().skip(1) {
+        viewer.until_text("done2");
+    }
+    drop(viewers);
+    eventually("they are gone", || {
+        operator(&daemon).get(&format!("/api/terminals/{id}")).json()["clients"] == 1
+    });
+}
+
+#[test]
+fn a_client_that_says_nothing_is_let_go_of() {
+    let daemon = builder().set("http", "keep_alive_s", 0.2).start();
+    let id = quiet_shell(&operator(&daemon));
+    let client = attach(&daemon, &id, "client=dead");
+    let clients = || operator(&daemon).get(&format!("/api/terminals/{id}")).json()["clients"].clone();
+    // It does not even answer pings: nobody reads its socket.
+    eventually("it is gone", || clients() == 0);
+    drop(client);
+}
+
+#[test]
+fn the_end_of_the_daemon_is_told() {
+    let daemon = daemon();
+    let id = quiet_shell(&operator(&daemon));
+    let mut client = attach(&daemon, &id, "client=x");
+    client.until_text("ready");
+    operator(&daemon).ok("system.shutdown", json!({}));
+    while client.closed.is_none() {
+        client.take();
+    }
+    let code = client.closed.unwrap().0;
+    assert!(code == 1000 || code == 4013, "{code}");
+}
