@@ -121,4 +121,13 @@ impl Happening {
             Self::TerminalCreated { .. } | Self::TerminalEnded { .. } | Self::Missed { .. } => None,
         }
     }
+
+    pub fn terminal_id(&self) -> Option<&TerminalId> {
+        match self {
+            Self::TerminalCreated { terminal_id, .. } | Self::TerminalEnded { terminal_id, .. } => {
+                Some(terminal_id)
+            }
+            _ => None,
+        }
+    }
 }

@@ -51,7 +51,7 @@ pub struct Info {
     pub role: Role,
     /// The session this connection belongs to, when it comes from inside one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pinned_to: Option<crate::SessionId>,
+    pub pinned_to: Option<String>,
     pub methods: Vec<String>,
 }
 

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use rustix::process::Pid;
 use rustix::pty::OpenptFlags;
-use rustix::termios::{InputModes, OptionalActions, Winsize};
+use rustix::termios::{InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Winsize};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -81,6 +81,33 @@ impl Master {
         // SAFETY: the kernel writes one pid to a live integer.
         let got = unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::TIOCGPGRP, &mut group) };
         (got == 0).then(|| Pid::from_raw(group)).flatten()
+    }
+
+    /// Where in `bytes` the last key stands that interrupts, quits or stops whoever has the keyboard; what was typed
+    /// before it, and not read yet, goes with it.
+    pub fn interrupt_in(&self, bytes: &[u8]) -> Option<usize> {
+        let modes = rustix::termios::tcgetattr(&self.fd.get_ref().0).ok()?;
+        let signals = modes.local_modes.contains(LocalModes::ISIG);
+        if !signals || modes.local_modes.contains(LocalModes::NOFLSH) {
+            return None;
+        }
+        let keys = [SpecialCodeIndex::VINTR, SpecialCodeIndex::VQUIT, SpecialCodeIndex::VSUSP];
+        // a key that is 0 is none
+        let keys = keys.map(|key| modes.special_codes[key]);
+        bytes.iter().rposition(|b| *b != 0 && keys.contains(b))
+    }
+
+    /// Whether what was typed piles up already before a program that does not read; the kernel takes 4 KiB in.
+    pub fn has_backlog(&self) -> bool {
+        self.peer.as_ref().is_some_and(|peer| rustix::io::ioctl_fionread(peer).is_ok_and(|n| n > 2048))
+    }
+
+    /// Drops what was typed and the program has not read.
+    pub fn forget_input(&self) {
+        if let Some(peer) = &self.peer {
+            // it fails only once nobody would read it
+            let _ = rustix::termios::tcflush(peer, QueueSelector::IFlush);
+        }
     }
 
     /// From here on the end shows as soon as no program has the other side.

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::process::{Process, adopt_orphans, below, own_pid, readable, signal, wait_gone};
 use crate::shell::SYSTEM_PATH;
-use crate::{Client, Http, PATIENCE, Scratch, Session, Shell, comes_true};
+use crate::{Client, Http, PATIENCE, Scratch, Session, Shell, Terminal, comes_true};
 
 /// Direct children of this test process that are daemons still meant to live.
 static LIVE: Mutex<Vec<i32>> = Mutex::new(Vec::new());
@@ -287,6 +287,20 @@ impl Daemon {
     pub fn session_with(&self, shell: Shell, extra: Value) -> Session {
         let base = json!({"shell": self.shell_path(shell), "working_dir": "/"});
         Session::create(self.client(), crate::merged(base, extra))
+    }
+
+    /// A terminal in `/` with these parameters of `terminal.create`; a plain `sh` unless they say otherwise.
+    pub fn terminal(&self, extra: Value) -> Terminal {
+        let mut base = json!({"working_dir": "/", "env": {"PS1": "$ "}});
+        if extra.get("argv").is_none() && extra.get("shell").is_none() {
+            base["shell"] = json!("/bin/sh");
+        }
+        Terminal::create(self.client(), crate::merged(base, extra))
+    }
+
+    /// A terminal on which a shell runs `script`.
+    pub fn terminal_running(&self, script: &str) -> Terminal {
+        self.terminal(json!({"argv": ["/bin/sh", "-c", script]}))
     }
 
     /// How this shell is named on the wire.

@@ -3,6 +3,7 @@
 //! 1. [`Daemon`] starts `trl serve` in a temporary directory and, when dropped, checks that nothing of it is left.
 //! 2. [`Client`] speaks both envelopes over its socket, blocking, with a deadline on every wait.
 //! 3. [`Session`] is a client with one session: `run` a command, or `stream` one and wait for what it prints.
+//!    [`Terminal`] is one with a terminal: type, look, wait for what is shown.
 //! 4. [`Http`] asks over HTTP, byte by byte where a test wants that; [`WebSocket`] converses; [`Attached`] sits beside a terminal.
 //! 5. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
 //!
@@ -20,6 +21,7 @@ pub mod scratch;
 pub mod session;
 pub mod shell;
 pub mod streaming;
+pub mod terminal;
 pub mod websocket;
 
 use std::time::{Duration, Instant};
@@ -35,6 +37,7 @@ pub use serde_json::{Value, json};
 pub use session::{Run, Session};
 pub use shell::Shell;
 pub use streaming::Streaming;
+pub use terminal::Terminal;
 pub use websocket::WebSocket;
 
 /// How long any single wait may take before it counts as "never": far beyond what a loaded machine needs, and below the

@@ -244,14 +244,13 @@ impl Manager {
         done.await.unwrap_or_else(|_| Err(session.gone()))
     }
 
-    /// Where a process stands: inside a session when it is below that session's keeper.
+    /// Where a process stands: inside a session or terminal when it is below its keeper.
     pub fn origin_of(&self, pid: i32) -> Origin {
-        let keepers: HashMap<i32, SessionId> = self
-            .sessions()
-            .values()
-            .map(|s| (s.keeper(), s.spec.id.clone()))
-            .filter(|(k, _)| *k > 0)
-            .collect();
+        let mut keepers: HashMap<i32, Origin> =
+            self.sessions().values().map(|s| (s.keeper(), Origin::Inside(s.spec.id.clone()))).collect();
+        keepers
+            .extend(self.terminals().values().map(|t| (t.keeper(), Origin::InTerminal(t.spec.id.clone()))));
+        keepers.remove(&0);
         if pid <= 0 {
             // A pid namespace above ours: sessions live in ours or below it.
             return Origin::Outside;
@@ -262,7 +261,7 @@ impl Manager {
         let me = i32::try_from(std::process::id()).unwrap_or(0);
         let chain = tree::ancestors(pid);
         match chain.iter().find_map(|p| keepers.get(p).cloned()) {
-            Some(session) => Origin::Inside(session),
+            Some(inside) => inside,
             // Below this daemon but below no keeper: what is left of a session whose keeper was killed.
             None if me != 1 && chain.contains(&me) => Origin::Unknown,
             None if chain.contains(&self.engine.zygote_pid()) => Origin::Unknown,
@@ -276,6 +275,7 @@ impl Manager {
 pub enum Origin {
     Outside,
     Inside(SessionId),
+    InTerminal(TerminalId),
     /// It is gone already, or its session is: nobody can say who it was.
     Unknown,
 }

@@ -10,7 +10,6 @@ use trl_proto::{Error, ErrorCode, TerminalId};
 use super::{Caller, Manager};
 use crate::session::body::start_error;
 use crate::session::spec::seconds;
-use crate::terminal::handle::Message;
 use crate::terminal::spec::Spec;
 use crate::terminal::tape::Tape;
 use crate::terminal::{Terminal, task};
@@ -60,7 +59,7 @@ impl Manager {
     pub async fn destroy_terminal(&self, terminal: &Terminal, grace_s: Option<f64>) -> Result<(), Error> {
         let grace = seconds(grace_s, "grace_s")?.unwrap_or(Duration::ZERO);
         if !grace.is_zero() && !terminal.is_over() {
-            return terminal.send(Message::DestroyAt(Some(Instant::now() + grace))).await;
+            return terminal.destroy_at(Some(Instant::now() + grace)).await;
         }
         terminal.end("destroyed on request", self.engine.settings.terminal_grace).await;
         self.terminals().remove(&terminal.spec.id);
@@ -69,7 +68,7 @@ impl Manager {
 
     /// Takes a pending destroy back.
     pub async fn keep_terminal(&self, terminal: &Terminal) -> Result<(), Error> {
-        terminal.send(Message::DestroyAt(None)).await
+        terminal.destroy_at(None).await
     }
 
     /// What time does to them.

@@ -57,6 +57,8 @@ pub struct Kept {
     /// No longer allowed to grow: the tail has become a ring at the size it had.
     full: bool,
     charged: usize,
+    /// May be kept without asking the budget.
+    free: usize,
     budget: Arc<Budget>,
     spill: Option<Spill>,
 }
@@ -64,7 +66,18 @@ pub struct Kept {
 impl Kept {
     pub fn new(capacity: Capacity, budget: Arc<Budget>, spill: Option<Spill>) -> Self {
         let (head, tail) = (Vec::new(), Vec::new());
-        Self { capacity, head, tail, start: 0, total: 0, full: false, charged: 0, budget, spill }
+        Self { capacity, head, tail, start: 0, total: 0, full: false, charged: 0, free: 0, budget, spill }
+    }
+
+    /// The newest `bytes` are kept whatever others take.
+    pub fn granted(mut self, bytes: usize) -> Self {
+        self.free = bytes.min(self.capacity.tail);
+        self
+    }
+
+    /// How many of the newest bytes are kept from here on, whatever others take.
+    pub fn assured(&self) -> usize {
+        self.tail.len().max(self.free)
     }
 
     /// As empty as this one was, for what comes after it.
@@ -108,10 +121,11 @@ impl Kept {
     fn grow_to(&mut self, more: usize) -> bool {
         const STEP: usize = 4096;
         let used = self.head.len() + self.tail.len();
-        if used + more <= self.charged {
+        let allowed = self.free + self.charged;
+        if used + more <= allowed {
             return true;
         }
-        let step = (used + more - self.charged).next_multiple_of(STEP);
+        let step = (used + more - allowed).next_multiple_of(STEP);
         let allowed = self.budget.take(step);
         self.charged += if allowed { step } else { 0 };
         allowed
@@ -122,7 +136,7 @@ impl Kept {
         let room = if self.full { 0 } else { self.capacity.tail - self.tail.len() };
         let mut grow = bytes.len().min(room);
         if grow > 0 && !self.grow_to(grow) {
-            grow = 0;
+            grow = grow.min(self.free.saturating_sub(self.tail.len()));
         }
         self.tail.extend_from_slice(&bytes[..grow]);
         let rest = &bytes[grow..];
@@ -242,6 +256,17 @@ mod tests {
         assert_eq!(log.total(), 16000);
         assert!(log.memory() <= 8192);
         assert_eq!(log.everything(), vec![2; 8000]);
+    }
+
+    #[test]
+    fn what_was_granted_is_kept_without_budget() {
+        let mut log = kept(Capacity::tail(100), 0).granted(10);
+        log.append(b"abcdefg");
+        assert_eq!((log.everything(), log.assured()), (b"abcdefg".to_vec(), 10));
+        log.append(b"hijklmno");
+        assert_eq!((log.everything(), log.memory()), (b"fghijklmno".to_vec(), 0));
+        log.append(b"p");
+        assert_eq!(log.everything(), b"ghijklmnop");
     }
 
     #[test]

@@ -74,11 +74,28 @@ pub enum News {
 /// What a terminal's task can be told.
 #[derive(Debug)]
 pub enum Message {
-    Input { bytes: Vec<u8>, reply: Option<Reply<()>> },
-    Resize(Size),
-    Signal { signal: Signal, reply: Reply<u64> },
-    DestroyAt(Option<Instant>),
-    End { reason: String, grace: Duration, reply: Option<oneshot::Sender<()>> },
+    Input {
+        bytes: Vec<u8>,
+        reply: Option<Reply<()>>,
+    },
+    Resize {
+        size: Size,
+        reply: Reply<()>,
+    },
+    Signal {
+        signal: Signal,
+        reply: Reply<u64>,
+    },
+    /// When to destroy it; None takes that back.
+    DestroyAt {
+        at: Option<Instant>,
+        reply: Reply<()>,
+    },
+    End {
+        reason: String,
+        grace: Duration,
+        reply: Option<oneshot::Sender<()>>,
+    },
 }
 
 /// The task's ends of a terminal's channels.
@@ -165,8 +182,18 @@ impl Terminal {
         taken.await.unwrap_or_else(|_| Err(self.gone()))
     }
 
+    /// Resolves when the program has been told.
     pub async fn resize(&self, size: Size) -> Result<(), Error> {
-        self.send(Message::Resize(size)).await
+        let (reply, done) = oneshot::channel();
+        self.send(Message::Resize { size, reply }).await?;
+        done.await.unwrap_or_else(|_| Err(self.gone()))
+    }
+
+    /// Has it destroyed then; None takes that back.
+    pub async fn destroy_at(&self, at: Option<Instant>) -> Result<(), Error> {
+        let (reply, done) = oneshot::channel();
+        self.send(Message::DestroyAt { at, reply }).await?;
+        done.await.unwrap_or_else(|_| Err(self.gone()))
     }
 
     pub async fn signal(&self, signal: Signal) -> Result<u64, Error> {

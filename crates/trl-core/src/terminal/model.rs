@@ -24,6 +24,8 @@ pub struct Model {
     inner: Mutex<Inner>,
     /// Bytes of the tape the screen knows.
     fed: AtomicU64,
+    /// And changes of size.
+    sized: AtomicU64,
     progress: Notify,
     /// It stands in the queue already.
     queued: AtomicBool,
@@ -60,6 +62,7 @@ impl Model {
             tape: Arc::clone(tape),
             inner: Mutex::new(Inner { screen: None, size, history_bytes, place: Tape::origin() }),
             fed: AtomicU64::new(0),
+            sized: AtomicU64::new(0),
             progress: Notify::new(),
             queued: AtomicBool::new(false),
             said,
@@ -97,11 +100,12 @@ impl Model {
 
     /// Waits until everything that is on the tape now is known.
     pub async fn reach_now(&self) {
-        let head = self.tape.head();
+        let end = self.tape.end();
         loop {
             let mut progress = std::pin::pin!(self.progress.notified());
             progress.as_mut().enable();
-            if self.fed.load(Ordering::Acquire) >= head {
+            let sized = self.sized.load(Ordering::Acquire) >= end.mark();
+            if sized && self.fed.load(Ordering::Acquire) >= end.offset {
                 return;
             }
             progress.await;
@@ -135,6 +139,7 @@ impl Model {
                 }
             }
         }
+        self.sized.store(inner.place.mark(), Ordering::Release);
         self.fed.store(inner.place.offset, Ordering::Release);
         self.progress.notify_waiters();
         true

@@ -29,8 +29,9 @@ pub struct Spec {
     pub scrollback: usize,
 }
 
-/// The sizes the kernel and every program can cope with.
-const SIZES: std::ops::RangeInclusive<u16> = 1..=1000;
+/// The sizes every program can cope with: a wide character needs two columns.
+const COLS: std::ops::RangeInclusive<u16> = 2..=1000;
+const ROWS: std::ops::RangeInclusive<u16> = 1..=1000;
 
 impl Spec {
     pub fn resolve(
@@ -64,7 +65,9 @@ impl Spec {
             Some(dir) => checked_dir(&dir)?,
             None => checked_dir(&home).unwrap_or_else(|_| "/".into()),
         };
-        let scrollback = params.scrollback_bytes.unwrap_or(settings.terminal_scrollback as u64);
+        let scrollback = params
+            .scrollback_bytes
+            .unwrap_or(settings.terminal_scrollback.min(settings.terminal_ring) as u64);
         if scrollback > settings.terminal_ring as u64 {
             let most = settings.terminal_ring;
             return Err(Error::invalid(format!("`scrollback_bytes` is {scrollback}; the most is {most}")));
@@ -98,14 +101,15 @@ impl Spec {
 }
 
 pub fn checked_size(cols: u16, rows: u16) -> Result<Size, Error> {
-    match SIZES.contains(&cols) && SIZES.contains(&rows) {
-        true => Ok(Size { cols, rows }),
-        false => Err(Error::invalid(format!(
-            "a terminal of {cols} columns and {rows} rows; both must be between {} and {}",
-            SIZES.start(),
-            SIZES.end()
-        ))),
+    for (name, given, allowed) in [("cols", cols, COLS), ("rows", rows, ROWS)] {
+        if !allowed.contains(&given) {
+            let (least, most) = allowed.into_inner();
+            return Err(Error::invalid(format!(
+                "`{name}` is {given}; it must be between {least} and {most}"
+            )));
+        }
     }
+    Ok(Size { cols, rows })
 }
 
 fn checked_workspace(id: Option<String>) -> Result<Option<String>, Error> {

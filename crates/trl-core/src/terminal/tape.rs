@@ -14,6 +14,8 @@ use crate::output::{Budget, Capacity, Kept};
 
 /// Sizes remembered; a terminal that is resized more often within the ring has a restless window.
 const MOST_MARKS: usize = 4096;
+/// Kept of each tape even when all memory for output is taken: a picture must not have a gap.
+const GRANTED: usize = 192 * 1024;
 
 #[derive(Debug)]
 pub struct Tape {
@@ -47,6 +49,13 @@ pub struct Place {
     mark: u64,
 }
 
+impl Place {
+    /// How many changes of size there were before it.
+    pub fn mark(&self) -> u64 {
+        self.mark
+    }
+}
+
 /// What comes next for a reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
@@ -68,7 +77,7 @@ pub enum Piece {
 impl Tape {
     pub fn new(bytes: usize, size: Size, budget: Arc<Budget>) -> Self {
         let inner = Inner {
-            kept: Kept::new(Capacity::tail(bytes), budget, None),
+            kept: Kept::new(Capacity::tail(bytes), budget, None).granted(GRANTED),
             marks: VecDeque::from([Mark { at: 0, size }]),
             first_mark: 0,
             closed: false,
@@ -110,6 +119,11 @@ impl Tape {
         self.lock().kept.total()
     }
 
+    /// How far a reader may be behind and still lose nothing.
+    pub fn assured(&self) -> u64 {
+        self.lock().kept.assured() as u64
+    }
+
     /// The oldest byte that is still here.
     pub fn start(&self) -> u64 {
         self.lock().start()
@@ -122,6 +136,12 @@ impl Tape {
     /// The beginning of everything.
     pub fn origin() -> Place {
         Place { offset: 0, mark: 0 }
+    }
+
+    /// The place of a reader that has seen everything there is.
+    pub fn end(&self) -> Place {
+        let inner = self.lock();
+        Place { offset: inner.kept.total(), mark: inner.first_mark + inner.marks.len() as u64 }
     }
 
     /// The place of a reader that has seen everything before `offset` and knows the size it had there.

@@ -20,7 +20,7 @@ use trl_proto::{Error, ErrorCode};
 use trl_screen::{Event, Fed};
 use trl_sys::link::{Group, Notice, Request, Spawn};
 use trl_sys::poller::Watch;
-use trl_sys::pty::{Master, Read};
+use trl_sys::pty::{Master, Read, Size};
 use trl_sys::reap::Exit;
 use trl_sys::tree;
 
@@ -37,8 +37,12 @@ use crate::shell::channel::Link;
 const MOST_INPUT: usize = 1 << 20;
 /// Read at one turn, so that a flood leaves room for others.
 const TURN: usize = 256 * 1024;
-/// The model may be this far behind; past it the program waits.
+/// The model may be this far behind, as far as the tape holds that much; past it the program waits.
 const MOST_LAG: u64 = 512 * 1024;
+/// Read when all is over: more than the kernel holds.
+const LAST_WORDS: usize = 96 * 1024;
+/// Asked for at a time.
+const CHUNK: usize = 16 * 1024;
 /// How long the program has to come up.
 const START_LIMIT: Duration = Duration::from_secs(10);
 /// After its program has ended, others may still hold the terminal: what they write within this is the last.
@@ -57,6 +61,8 @@ struct Task {
     master: Master,
     link: Link,
     watch: Watch,
+    /// For the keeper, once it has said who it is: nobody below it may knock at the daemon's door before that.
+    order: Option<Request>,
     phase: Phase,
     created: Option<Reply<()>>,
     /// What the program has not taken yet.
@@ -67,7 +73,7 @@ struct Task {
     buffer: Box<[u8]>,
     /// Nobody has the other side any more.
     silent: bool,
-    _seat: Seat,
+    seat: Option<Seat>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +91,7 @@ enum Phase {
 pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: Seat, created: Reply<()>) {
     match open(&engine, &terminal) {
         Err(e) => drop(created.send(Err(start_error("prepare", &e)))),
-        Ok((master, link, watch)) => {
+        Ok((master, link, watch, order)) => {
             let task = Task {
                 terminal,
                 engine,
@@ -93,6 +99,7 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
                 master,
                 link,
                 watch,
+                order: Some(order),
                 phase: Phase::Starting { until: Instant::now() + START_LIMIT },
                 created: Some(created),
                 input: VecDeque::new(),
@@ -101,23 +108,23 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
                 replies: Vec::new(),
                 buffer: Box::default(),
                 silent: false,
-                _seat: seat,
+                seat: Some(seat),
             };
             tokio::spawn(task.run());
         }
     }
 }
 
-fn open(engine: &Engine, terminal: &Terminal) -> io::Result<(Master, Link, Watch)> {
+fn open(engine: &Engine, terminal: &Terminal) -> io::Result<(Master, Link, Watch, Request)> {
     let spec = &terminal.spec;
     let dir = engine.place.session_dir(spec.id.as_str())?;
     let master = Master::open(spec.size)?;
     let watch = Watch::new()?;
-    let mut link = Link::new(engine.keeper()?, &watch)?;
+    let link = Link::new(engine.keeper()?, &watch)?;
     let device = master.device()?;
     let mut env = spec.environ();
     env.push([b"PWD=", spec.working_dir.as_bytes()].concat());
-    let request = Request::Spawn(Spawn {
+    let order = Request::Spawn(Spawn {
         argv: spec.argv.iter().map(|a| a.as_bytes().to_vec()).collect(),
         env,
         cwd: spec.working_dir.as_bytes().to_vec(),
@@ -127,8 +134,7 @@ fn open(engine: &Engine, terminal: &Terminal) -> io::Result<(Master, Link, Watch
         group: Group::Leads,
         terminal: true,
     });
-    link.send(request.encode())?;
-    Ok((master, link, watch))
+    Ok((master, link, watch, order))
 }
 
 enum Woken {
@@ -148,14 +154,15 @@ impl Task {
             tokio::task::consume_budget().await;
             let wake = self.next_moment();
             let settling = matches!(self.phase, Phase::Settling { .. });
-            let (model, lags) = (&self.terminal.model, self.terminal.model.lag() > MOST_LAG);
+            let (model, most) = (&self.terminal.model, self.most_lag());
+            let lags = model.lag() > most;
             let woken = tokio::select! {
                 biased;
                 _ = self.watch.ready(), if !settling => Woken::Link,
                 message = self.wires.inbox.recv() => Woken::Message(message),
                 Some(fed) = self.wires.said.recv() => Woken::Said(fed),
                 () = self.master.writable(), if !self.input.is_empty() => Woken::Writable,
-                () = async { if lags { model.caught_up(MOST_LAG / 2).await } self.master.readable().await }, if !self.silent => Woken::Readable,
+                () = async { if lags { model.caught_up(most / 2).await } self.master.readable().await }, if !self.silent => Woken::Readable,
                 () = model.caught_up(0), if settling && self.silent => Woken::Settled,
                 () = alarm.wait(wake) => Woken::Moment,
             };
@@ -226,13 +233,16 @@ impl Task {
                     let _ = reply.send(taken);
                 }
             }
-            Some(Message::Resize(size)) => self.resize(size),
+            Some(Message::Resize { size, reply }) => {
+                let _ = reply.send(self.resize(size));
+            }
             Some(Message::Signal { signal, reply }) => {
                 let _ = reply.send(Ok(self.signal_foreground(signal)));
             }
-            Some(Message::DestroyAt(at)) => {
+            Some(Message::DestroyAt { at, reply }) => {
                 self.terminal.public().destroy_at = at;
                 self.terminal.tell_news(News::Fate);
+                let _ = reply.send(Ok(()));
             }
             Some(Message::End { reason, grace, reply }) => {
                 self.replies.extend(reply);
@@ -242,6 +252,7 @@ impl Task {
     }
 
     fn type_in(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let bytes = self.give_way(bytes);
         if self.input.len() + bytes.len() > MOST_INPUT {
             return Err(Error::new(ErrorCode::LimitExceeded, "the program does not read its input")
                 .hint("wait, or send a signal")
@@ -251,6 +262,18 @@ impl Task {
         self.terminal.public().last_activity = Stamp::now();
         self.write();
         Ok(())
+    }
+
+    /// ^C takes back what was typed before it and waits for a program that does not read; returns what is left to type.
+    fn give_way<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        match self.master.interrupt_in(bytes) {
+            Some(at) if !self.input.is_empty() || self.master.has_backlog() => {
+                self.input.clear();
+                self.master.forget_input();
+                &bytes[at..]
+            }
+            _ => bytes,
+        }
     }
 
     /// As much as the program's side takes now.
@@ -266,17 +289,17 @@ impl Task {
         }
     }
 
-    fn resize(&mut self, size: trl_sys::pty::Size) {
+    fn resize(&mut self, size: Size) -> Result<(), Error> {
         // What was written before is for the old size.
         self.read();
-        let mut public = self.terminal.public();
-        if public.size == size || self.master.resize(size).is_err() {
-            return;
+        if self.terminal.public().size == size {
+            return Ok(());
         }
-        public.size = size;
-        drop(public);
+        self.master.resize(size).map_err(|e| Error::internal(format!("resize: {e}")))?;
+        self.terminal.public().size = size;
         self.terminal.tape.resize(size);
         self.terminal.model.wake();
+        Ok(())
     }
 
     /// Those who have the keyboard, as ^C would; how many.
@@ -291,25 +314,32 @@ impl Task {
     // ---- what comes
 
     fn read(&mut self) {
+        self.read_while(TURN, self.most_lag());
+        if let (true, Phase::Draining { .. }) = (self.silent, self.phase) {
+            self.let_go();
+        }
+    }
+
+    /// How far the model may be behind and get everything, also what comes at once in the end.
+    fn most_lag(&self) -> u64 {
+        MOST_LAG.min(self.terminal.tape.assured().saturating_sub((LAST_WORDS + CHUNK) as u64))
+    }
+
+    /// At most `most` bytes, as long as the model is less than `lag` behind.
+    fn read_while(&mut self, most: usize, lag: u64) {
         if self.buffer.is_empty() {
             // a terminal that never says anything needs none
-            self.buffer = vec![0; 16 * 1024].into();
+            self.buffer = vec![0; CHUNK].into();
         }
         let mut taken = 0;
-        while taken < TURN && !self.silent && self.terminal.model.lag() <= MOST_LAG {
+        while taken < most && !self.silent && self.terminal.model.lag() <= lag {
             match self.master.read(&mut self.buffer) {
                 Read::Bytes(n) => {
                     self.terminal.tape.append(&self.buffer[..n]);
                     taken += n;
                 }
                 Read::Nothing => break,
-                Read::End => {
-                    self.silent = true;
-                    if let Phase::Draining { .. } = self.phase {
-                        self.let_go();
-                    }
-                    break;
-                }
+                Read::End => self.silent = true,
             }
         }
         if taken > 0 {
@@ -337,7 +367,7 @@ impl Task {
         let heard = self.link.hear();
         for notice in heard.notices {
             match notice {
-                Notice::Hello { keeper } => self.terminal.set_keeper(keeper),
+                Notice::Hello { keeper } => self.keeper_here(keeper),
                 Notice::Started { pid } => self.started(pid),
                 Notice::Failed { stage, errno } => {
                     self.fail(start_error(stage.name(), &io::Error::from_raw_os_error(errno)));
@@ -351,6 +381,14 @@ impl Task {
         }
         if heard.gone {
             self.keeper_gone();
+        }
+    }
+
+    fn keeper_here(&mut self, keeper: i32) {
+        self.terminal.set_keeper(keeper);
+        if let Some(order) = self.order.take() {
+            // a keeper that is gone again shows as the end of the link
+            let _ = self.link.send(order.encode());
         }
     }
 
@@ -394,12 +432,16 @@ impl Task {
         if grace.is_zero() {
             return self.let_go();
         }
+        let mut until = Instant::now() + grace;
+        if let Phase::Ending { until: before } = self.phase {
+            until = until.min(before);
+        }
         // An interactive shell ignores TERM; HUP is what a closed window sends. A stopped job must hear it too.
         for target in tree::all_below(self.terminal.keeper(), &[]) {
             tree::signal(target, Signal::HUP);
             tree::signal(target, Signal::CONT);
         }
-        self.phase = Phase::Ending { until: Instant::now() + grace };
+        self.phase = Phase::Ending { until };
     }
 
     fn is_deserted(&self) -> bool {
@@ -426,11 +468,11 @@ impl Task {
         self.settle();
     }
 
-    /// Everything below the keeper is gone: what is in the pipe is all there will ever be.
+    /// Everything below the keeper is gone: what the kernel holds is all there will ever be.
     fn settle(&mut self) {
         self.master.let_go_of_peer();
         self.phase = Phase::Settling { until: Instant::now() + SETTLE_LIMIT };
-        self.read();
+        self.read_while(LAST_WORDS, u64::MAX);
     }
 
     /// What the program said last is known too.
@@ -439,6 +481,7 @@ impl Task {
             self.said(fed);
         }
         self.phase = Phase::Over;
+        self.seat = None;
         self.terminal.set_keeper(0);
         self.terminal.spec.secrets.forget();
         // An end nobody saw was the keeper's doing.

@@ -15,12 +15,14 @@ mod exec;
 mod failure;
 mod flags;
 mod forward;
+mod keys;
 mod print;
 mod quote;
 mod run;
 mod session;
 mod settings;
 mod table;
+mod term;
 mod token;
 
 use std::process::ExitCode;
@@ -62,6 +64,9 @@ enum Command {
     /// List, read, feed, signal and cancel executions
     #[command(subcommand)]
     Exec(exec::ExecCommand),
+    /// Start terminals, type into them, look at them and end them
+    #[command(subcommand)]
+    Term(term::TermCommand),
     /// Say whether the daemon is alive, and which version it is
     Ping(print::Output),
     /// Show the daemon's counters and sizes
@@ -73,7 +78,7 @@ enum Command {
     /// Make, list and revoke tokens for agents, viewers and operators
     #[command(subcommand)]
     Token(token::TokenCommand),
-    /// Show what happens to sessions and executions, as it happens
+    /// Show what happens to sessions, executions and terminals, as it happens
     Events(events::EventsArgs),
     /// Call a method of the wire with JSON parameters
     #[command(after_long_help = docs::methods_help())]
@@ -127,6 +132,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Run(args) => talk(&base, async |config| run::run(config, args).await),
         Command::Session(command) => talk(&base, async |config| session::run(config, command).await),
         Command::Exec(command) => talk(&base, async |config| exec::run(config, command).await),
+        Command::Term(command) => talk(&base, async |config| term::run(config, command).await),
         Command::Ping(output) => talk(&base, async |config| daemon::ping(config, output).await),
         Command::Stats(output) => talk(&base, async |config| daemon::stats(config, output).await),
         Command::Info(output) => talk(&base, async |config| daemon::info(config, output).await),

@@ -101,7 +101,7 @@ pub(super) struct OpenArgs {
 }
 
 /// By its name only: arguments can be seen by everybody, and errors by many.
-fn secret(name: &str) -> Result<(String, String), String> {
+pub(super) fn secret(name: &str) -> Result<(String, String), String> {
     let value = std::env::var(name).map_err(|_| "no variable of that name is set, to UTF-8".to_string())?;
     Ok((name.into(), value))
 }
@@ -222,7 +222,7 @@ async fn open(client: &Client, args: OpenArgs) -> Result<(), Failure> {
 }
 
 /// People see that it worked by hearing nothing.
-fn done(reply: &Value, format: Format) -> Result<(), Failure> {
+pub(super) fn done(reply: &Value, format: Format) -> Result<(), Failure> {
     match format {
         Format::Json => print::json(reply),
         Format::People => Ok(()),

@@ -70,7 +70,7 @@ pub(crate) static KEYS: &[Key] = &[
         .flag(Flag::Engine("runtime-dir"))
         .default_words("chosen by the engine"),
     key!("pass_env", settings.pass_env, "Variables every session takes from the daemon's environment"),
-    key!("sessions.max", settings.max_sessions, "Sessions that may exist at once")
+    key!("sessions.max", settings.max_sessions, "Sessions and terminals that may exist at once")
         .env("TRL_MAX_SESSIONS")
         .flag(Flag::Engine("max-sessions"))
         .range(1..=1_000_000),
@@ -92,7 +92,7 @@ pub(crate) static KEYS: &[Key] = &[
     key!(
         "sessions.terminated_ttl_s",
         settings.terminated_ttl,
-        "How long the info of a terminated session is kept"
+        "How long a terminated session or an ended terminal can still be asked about"
     )
     .range(0..=LONGEST_S),
     key!("exec.timeout_s", settings.command_timeout, "Default timeout of a command; 0 is none")
@@ -117,6 +117,32 @@ pub(crate) static KEYS: &[Key] = &[
     key!("output.spill_dir", settings.spill_dir, "Where output that falls out of memory goes")
         .default_words("none: it is dropped and counted"),
     key!("output.spill_bytes", settings.spill_bytes, "Bytes one stream may spill").range(0..=TIB),
+    key!(
+        "terminals.ring_bytes",
+        settings.terminal_ring,
+        "Output of a terminal that a client may have missed and still get, byte for byte"
+    )
+    .range(262_144..=GIB),
+    key!(
+        "terminals.scrollback_bytes",
+        settings.terminal_scrollback,
+        "Newest output of a terminal replayed to a client that asks for nothing better"
+    )
+    .range(0..=GIB),
+    key!(
+        "terminals.history_bytes",
+        settings.terminal_history,
+        "Memory for the lines that left a terminal's screen at the top"
+    )
+    .range(0..=GIB),
+    key!("terminals.grace_s", settings.terminal_grace, "Between HUP and KILL when a terminal is destroyed")
+        .range(0..=3600),
+    key!(
+        "terminals.idle_ttl_s",
+        settings.terminal_idle_ttl,
+        "A terminal that is quiet and has no client for this long is destroyed; 0 is never"
+    )
+    .range(0..=LONGEST_S),
     key!("wire.max_line_bytes", wire.max_line_bytes, "The longest request line").range(1024..=GIB),
     key!("wire.max_connections", wire.max_connections, "Connections that may be open at once")
         .range(1..=1_000_000),

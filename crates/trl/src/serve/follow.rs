@@ -185,8 +185,17 @@ impl Events {
     fn wants(&self, client: &Client, what: &trl_proto::event::Happening) -> bool {
         let session = what.session_id();
         let kind = self.params.kinds.as_ref().is_none_or(|kinds| kinds.contains(&what.kind()));
-        let own = session.is_none_or(|s| self.principal.may_see(&client.server.manager, s));
-        let asked = self.params.session_id.as_ref().is_none_or(|id| session.is_none_or(|s| s == id));
+        let manager = &client.server.manager;
+        let own = match (session, what.terminal_id()) {
+            (Some(session), _) => self.principal.may_see(manager, session),
+            (None, Some(terminal)) => self.principal.may_hear_of(manager, terminal),
+            (None, None) => true,
+        };
+        let asked = match (&self.params.session_id, session) {
+            (Some(id), Some(session)) => id == session,
+            (Some(_), None) => what.terminal_id().is_none(),
+            (None, _) => true,
+        };
         kind && own && asked
     }
 }

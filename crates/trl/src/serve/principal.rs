@@ -29,6 +29,8 @@ pub(crate) enum Principal {
     Token(Arc<Grant>),
     /// A process of a session: that session and no other, and no token raises it.
     Inside(SessionId),
+    /// A process of a terminal, which is nobody's session.
+    InTerminal(TerminalId),
 }
 
 /// Whose sessions, executions and events somebody sees.
@@ -38,6 +40,7 @@ enum Sight<'a> {
     /// What was made with this token.
     Own(&'a str),
     One(&'a SessionId),
+    Nothing,
 }
 
 impl Principal {
@@ -51,6 +54,7 @@ impl Principal {
         match server.manager.origin_of(pid) {
             Origin::Outside => Ok(Self::Role(Role::Agent)),
             Origin::Inside(session) => Ok(Self::Inside(session)),
+            Origin::InTerminal(terminal) => Ok(Self::InTerminal(terminal)),
             Origin::Unknown => Err("its process is gone, so nobody can say whose it was"),
         }
     }
@@ -59,14 +63,16 @@ impl Principal {
         match self {
             Self::Role(role) => *role,
             Self::Token(grant) => grant.role,
-            Self::Inside(_) => Role::Agent,
+            Self::Inside(_) | Self::InTerminal(_) => Role::Agent,
         }
     }
 
-    pub(crate) fn pinned_to(&self) -> Option<&SessionId> {
+    /// The session or terminal it is a process of.
+    pub(crate) fn pinned_to(&self) -> Option<&str> {
         match self {
             Self::Role(_) | Self::Token(_) => None,
-            Self::Inside(id) => Some(id),
+            Self::Inside(id) => Some(id.as_str()),
+            Self::InTerminal(id) => Some(id.as_str()),
         }
     }
 
@@ -78,11 +84,13 @@ impl Principal {
             Self::Role(Role::Viewer) => "viewer",
             Self::Token(grant) => grant.id.as_str(),
             Self::Inside(id) => id.as_str(),
+            Self::InTerminal(id) => id.as_str(),
         };
-        let bounded = matches!(self, Self::Role(Role::Agent) | Self::Inside(_)) && agents_most > 0;
+        let bounded = matches!(self, Self::Role(Role::Agent) | Self::Inside(_) | Self::InTerminal(_))
+            && agents_most > 0;
         let own = match self {
             Self::Token(grant) => grant.ceilings.max_sessions,
-            Self::Role(_) | Self::Inside(_) => None,
+            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => None,
         };
         Caller {
             name: name.into(),
@@ -101,8 +109,11 @@ impl Principal {
             return Err(forbidden(format!("{} {needed}", method.name()))
                 .hint("present a token of that role: on the socket with system.auth as the first request"));
         }
-        if matches!(self, Self::Inside(_)) && method.from_inside() == FromInside::Refused {
-            return Err(forbidden(format!("{} is not for processes inside a session", method.name())));
+        if self.pinned_to().is_some() && method.from_inside() == FromInside::Refused {
+            return Err(forbidden(format!(
+                "{} is not for processes inside a session or terminal",
+                method.name()
+            )));
         }
         Ok(())
     }
@@ -124,6 +135,7 @@ impl Principal {
             Self::Token(grant) if grant.role == Role::Agent => Sight::Own(grant.id.as_str()),
             Self::Role(_) | Self::Token(_) => Sight::Everything,
             Self::Inside(id) => Sight::One(id),
+            Self::InTerminal(_) => Sight::Nothing,
         }
     }
 
@@ -133,6 +145,7 @@ impl Principal {
             Sight::Everything => true,
             Sight::Own(name) => manager.owner_of(session).is_some_and(|owner| *owner == *name),
             Sight::One(own) => own == session,
+            Sight::Nothing => false,
         }
     }
 
@@ -141,6 +154,7 @@ impl Principal {
             Sight::Everything => true,
             Sight::Own(name) => *execution.owner == *name,
             Sight::One(own) => *own == execution.session,
+            Sight::Nothing => false,
         }
     }
 
@@ -161,7 +175,16 @@ impl Principal {
         match self.sight() {
             Sight::Everything => true,
             Sight::Own(name) => *terminal.spec.owner == *name,
-            Sight::One(_) => false,
+            Sight::One(_) | Sight::Nothing => false,
+        }
+    }
+
+    /// May it hear what happens to this terminal, which may be forgotten by now?
+    pub(crate) fn may_hear_of(&self, manager: &Manager, terminal: &TerminalId) -> bool {
+        match self.sight() {
+            Sight::Everything => true,
+            Sight::Own(_) => manager.terminal(terminal).is_ok_and(|t| self.may_see_terminal(&t)),
+            Sight::One(_) | Sight::Nothing => false,
         }
     }
 
@@ -180,14 +203,16 @@ impl Principal {
         }
         match self.sight() {
             Sight::Own(_) => manager.find(session).and_then(|_| Err(self.not_its_own())),
-            Sight::Everything | Sight::One(_) => Err(self.not_its_own()),
+            Sight::Everything | Sight::One(_) | Sight::Nothing => Err(self.not_its_own()),
         }
     }
 
     fn not_its_own(&self) -> Error {
         forbidden(match self {
             Self::Token(_) => "it was not made with this token".into(),
-            Self::Role(_) | Self::Inside(_) => "a process inside a session may only touch its own".into(),
+            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => {
+                "a process inside a session or terminal may touch no other".into()
+            }
         })
     }
 }
@@ -212,9 +237,14 @@ mod tests {
         let own = SessionId::random();
         let inside = Principal::Inside(own.clone());
         assert_eq!(inside.sight(), Sight::One(&own));
-        for method in Method::ALL {
-            let refused = method.from_inside() == FromInside::Refused || !method.allows(Role::Agent);
-            assert_eq!(inside.may_call(*method).is_err(), refused, "{}", method.name());
+        let in_terminal = Principal::InTerminal(TerminalId::random());
+        assert_eq!(in_terminal.sight(), Sight::Nothing);
+        for inside in [&inside, &in_terminal] {
+            for method in Method::ALL {
+                let refused = method.from_inside() == FromInside::Refused || !method.allows(Role::Agent);
+                assert_eq!(inside.may_call(*method).is_err(), refused, "{}", method.name());
+                assert!(refused || !method.name().starts_with("terminal."), "{}", method.name());
+            }
         }
     }
 

@@ -149,7 +149,7 @@ impl Call<'_> {
             runtime_dir_in_memory: engine.place.medium == trl_core::shell::files::Medium::Memory,
             max_sessions: self.manager().max_sessions() as u64,
             role: self.principal.role(),
-            pinned_to: self.principal.pinned_to().cloned(),
+            pinned_to: self.principal.pinned_to().map(String::from),
             methods: Method::ALL.iter().map(|m| m.name().to_string()).collect(),
         })
     }

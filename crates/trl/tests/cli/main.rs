@@ -5,6 +5,7 @@ mod exec;
 mod reach;
 mod run;
 mod session;
+mod term;
 
 use std::process::{Command, Output, Stdio};
 
