@@ -80,7 +80,7 @@ pub enum Message {
     },
     Resize {
         size: Size,
-        reply: Reply<()>,
+        reply: Option<Reply<()>>,
     },
     Signal {
         signal: Signal,
@@ -185,7 +185,7 @@ impl Terminal {
     /// Resolves when the program has been told.
     pub async fn resize(&self, size: Size) -> Result<(), Error> {
         let (reply, done) = oneshot::channel();
-        self.send(Message::Resize { size, reply }).await?;
+        self.send(Message::Resize { size, reply: Some(reply) }).await?;
         done.await.unwrap_or_else(|_| Err(self.gone()))
     }
 
@@ -351,7 +351,8 @@ impl Viewer {
             public.clients.wanted().filter(|w| *w != public.size)
         };
         match wanted {
-            Some(size) => self.terminal.resize(size).await,
+            // the client sees it come, in its place between the bytes
+            Some(size) => self.terminal.send(Message::Resize { size, reply: None }).await,
             None => Ok(()),
         }
     }

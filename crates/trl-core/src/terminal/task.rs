@@ -234,7 +234,10 @@ impl Task {
                 }
             }
             Some(Message::Resize { size, reply }) => {
-                let _ = reply.send(self.resize(size));
+                let done = self.resize(size);
+                if let Some(reply) = reply {
+                    let _ = reply.send(done);
+                }
             }
             Some(Message::Signal { signal, reply }) => {
                 let _ = reply.send(Ok(self.signal_foreground(signal)));
