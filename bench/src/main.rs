@@ -24,6 +24,7 @@ mod push;
 mod race;
 mod raw;
 mod report;
+mod screen;
 mod stream;
 
 use std::path::PathBuf;
@@ -32,12 +33,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use report::Report;
 
-const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|memory]... \
+const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|memory|screen]... \
                      [--trl PATH] [--quick] [--save]";
 
 type Suite = fn(&Plan, &mut Report) -> Result<()>;
 
-const SUITES: [(&str, Suite); 7] = [
+const SUITES: [(&str, Suite); 8] = [
     ("latency", latency::run),
     ("burst", burst::run),
     ("output", output::run),
@@ -45,6 +46,7 @@ const SUITES: [(&str, Suite); 7] = [
     ("flood", flood::run),
     ("create", create::run),
     ("memory", memory::run),
+    ("screen", screen::run),
 ];
 
 /// The shells every bar is about.

@@ -7,6 +7,7 @@
 //!
 //! Data goes to stdout, words about it to stderr.
 
+mod attach;
 mod call;
 mod daemon;
 mod docs;
@@ -67,6 +68,9 @@ enum Command {
     /// Start terminals, type into them, look at them and end them
     #[command(subcommand)]
     Term(term::TermCommand),
+    /// Sit at a terminal of the daemon's with this one
+    #[command(after_long_help = attach::KEYS)]
+    Attach(attach::AttachArgs),
     /// Say whether the daemon is alive, and which version it is
     Ping(print::Output),
     /// Show the daemon's counters and sizes
@@ -133,6 +137,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Session(command) => talk(&base, async |config| session::run(config, command).await),
         Command::Exec(command) => talk(&base, async |config| exec::run(config, command).await),
         Command::Term(command) => talk(&base, async |config| term::run(config, command).await),
+        Command::Attach(args) => talk(&base, async |config| attach::attach(config, args).await),
         Command::Ping(output) => talk(&base, async |config| daemon::ping(config, output).await),
         Command::Stats(output) => talk(&base, async |config| daemon::stats(config, output).await),
         Command::Info(output) => talk(&base, async |config| daemon::info(config, output).await),

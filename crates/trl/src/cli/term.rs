@@ -330,7 +330,7 @@ async fn keep(client: &Client, args: &OneArgs) -> Result<(), Failure> {
 }
 
 /// The terminal a person means: an id, or the name of exactly one. Names never look like ids.
-async fn resolve(client: &Client, text: &str) -> Result<TerminalId, Failure> {
+pub(super) async fn resolve(client: &Client, text: &str) -> Result<TerminalId, Failure> {
     if let Ok(id) = text.parse() {
         return Ok(id);
     }

@@ -18,4 +18,4 @@ mod token;
 
 pub(crate) use connection::{Client, Push, Pushes};
 pub(crate) use error::ClientError;
-pub(crate) use reach::{Auth, Start, connect, connect_any_version};
+pub(crate) use reach::{Auth, Start, connect, connect_any_version, stream};

@@ -10,7 +10,7 @@ use trl_proto::{Method, PROTOCOL};
 use super::connection::{Client, Pushes};
 use super::error::ClientError;
 use super::{autostart, inside, token};
-use crate::config::Config;
+use crate::config::{Config, Secret};
 use crate::paths::{self, DirFault};
 
 /// What to do when no daemon answers.
@@ -61,6 +61,15 @@ pub(crate) async fn connect_any_version(
     let (client, pushes) = Client::over(find(config).await?);
     authenticate(&client, config, auth).await?;
     Ok((client, pushes))
+}
+
+/// A connection of its own kind, and the token to present there, if somebody has one.
+pub(crate) async fn stream(config: &Config) -> Result<(UnixStream, Option<Secret>), ClientError> {
+    let stream = find(config).await?;
+    let courtesy = config.operator_token.is_some() || token::person_present();
+    // as with lines: where it is a courtesy, a token that cannot be read is no reason to fail
+    let token = if courtesy { token::find(config).unwrap_or_default() } else { None };
+    Ok((stream, token))
 }
 
 /// Connects to the daemon of `config`. Inside a session, whose environment is not the user's, finding none says little.
@@ -136,7 +145,6 @@ mod tests {
     use tokio::net::UnixListener;
 
     use super::*;
-    use crate::config::Secret;
 
     /// Settings whose socket is in a fresh private directory.
     fn world() -> (tempfile::TempDir, Config) {

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::io::AsyncRead;
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -125,8 +125,9 @@ pub(crate) fn daemon(config: Config) -> Result<(), ServeError> {
         let listener = claim.listen()?;
         tokio::spawn(background(Arc::clone(&server), Signals::listen()?));
         say_ready(&ready_lines(&server, door.as_ref()));
+        let indoors = http::Indoors::new(&server, settings.clone());
         let door = door.map(|door| tokio::spawn(http::serve(Arc::clone(&server), settings, door)));
-        serve(Arc::clone(&server), claim, listener).await;
+        serve(Arc::clone(&server), &indoors, claim, listener).await;
         if let Some(door) = door {
             let _ = door.await;
         }
@@ -237,7 +238,12 @@ impl Signals {
 }
 
 /// The claim is held to the end: another daemon may only come when all of this one is gone.
-async fn serve(server: Arc<Server>, mut claim: startup::Claim, mut listener: UnixListener) {
+async fn serve(
+    server: Arc<Server>,
+    indoors: &http::Indoors,
+    mut claim: startup::Claim,
+    mut listener: UnixListener,
+) {
     let mut stop = server.stop.subscribe();
     let mut clients = JoinSet::new();
     let mut looks = tokio::time::interval(LOOK_AFTER_SOCKET);
@@ -246,7 +252,7 @@ async fn serve(server: Arc<Server>, mut claim: startup::Claim, mut listener: Uni
         while clients.try_join_next().is_some() {}
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => accept(&server, stream, &mut clients),
+                Ok((stream, _)) => accept(&server, indoors, stream, &mut clients),
                 Err(e) => {
                     // Out of descriptors, most likely: the client waits in the backlog meanwhile.
                     tracing::warn!(error = %e, "a connection could not be accepted");
@@ -279,24 +285,56 @@ const LOOK_AFTER_SOCKET: std::time::Duration = std::time::Duration::from_secs(1)
 /// How long clients have to take the last replies.
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(500);
 
-fn accept(server: &Arc<Server>, stream: tokio::net::UnixStream, clients: &mut JoinSet<()>) {
+fn accept(server: &Arc<Server>, indoors: &http::Indoors, stream: UnixStream, clients: &mut JoinSet<()>) {
     let Some(connected) = Connected::take(server, Through::Socket) else {
         tracing::warn!("a connection was refused: there are too many");
         return;
     };
     match Principal::of_peer(server, &stream) {
         Err(reason) => tracing::warn!(reason, "a connection was refused"),
-        Ok(principal) => match trl_sys::socket::split(stream) {
-            Ok((reader, writer)) => {
-                let client = Client::new(server, principal, Hears::Pushes, None);
-                let lines = server.lines(reader);
-                clients.spawn(async move {
-                    connection::run(client, lines, ByteSink(writer)).await;
-                    drop(connected);
-                });
-            }
-            Err(e) => tracing::warn!(error = %e, "a connection was refused"),
-        },
+        Ok(principal) => {
+            let (server, indoors) = (Arc::clone(server), indoors.clone());
+            clients.spawn(async move {
+                match first_byte(&server, &stream).await {
+                    // A request line begins with the name of a method, and JSON with anything else.
+                    Some(b'A'..=b'Z') => indoors.visit(stream, principal).await,
+                    Some(_) => converse(&server, stream, principal).await,
+                    None => {}
+                }
+                drop(connected);
+            });
+        }
+    }
+}
+
+async fn converse(server: &Arc<Server>, stream: UnixStream, principal: Principal) {
+    match trl_sys::socket::split(stream) {
+        Ok((reader, writer)) => {
+            let client = Client::new(server, principal, Hears::Pushes, None);
+            connection::run(client, server.lines(reader), ByteSink(writer)).await;
+        }
+        Err(e) => tracing::warn!(error = %e, "a connection was refused"),
+    }
+}
+
+/// What a client begins with, left to be read. None when it says nothing before its end or ours.
+async fn first_byte(server: &Server, stream: &UnixStream) -> Option<u8> {
+    let mut closing = server.closing.subscribe();
+    let mut first = [0];
+    loop {
+        tokio::select! {
+            ready = stream.readable() => ready.ok()?,
+            _ = async { closing.wait_for(|c| *c).await.is_ok() } => return None,
+        }
+        let peeked = stream.try_io(tokio::io::Interest::READABLE, || {
+            Ok(rustix::net::recv(stream, &mut first, rustix::net::RecvFlags::PEEK)?)
+        });
+        match peeked {
+            Ok((0, _)) => return None,
+            Ok(_) => return Some(first[0]),
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => return None,
+        }
     }
 }
 

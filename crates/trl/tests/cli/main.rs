@@ -1,6 +1,7 @@
 //! The command line as people and scripts use it: its words, its codes, and what ^C does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
+mod attach;
 mod exec;
 mod reach;
 mod run;

@@ -34,6 +34,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 
 use self::guard::Guard;
@@ -41,8 +42,9 @@ use self::impatient::Impatient;
 pub(super) use self::listener::Listener;
 use self::listener::{Peer, Stream};
 use super::connection::{Connected, Through};
+use super::principal::Principal;
 use super::{LAST_WORDS, Server};
-use crate::config::HttpSettings;
+use crate::config::{HttpAddr, HttpSettings};
 
 /// The request line and all headers together.
 const MOST_HEADER_BYTES: usize = 32 * 1024;
@@ -90,14 +92,34 @@ enum Upgrade {
     Terminal(Box<attach::Attach>),
 }
 
+impl Door {
+    fn new(server: &Arc<Server>, settings: HttpSettings, address: &HttpAddr) -> Arc<Self> {
+        let guard = Guard::new(&settings, address);
+        Arc::new(Self { server: Arc::clone(server), settings, guard, counters: Counters::default() })
+    }
+}
+
+/// The same behind the daemon's own socket, for clients there that speak HTTP.
+#[derive(Clone)]
+pub(super) struct Indoors(Arc<Door>);
+
+impl Indoors {
+    pub(super) fn new(server: &Arc<Server>, settings: HttpSettings) -> Self {
+        let socket = server.socket.clone().unwrap_or_default();
+        Self(Door::new(server, settings, &HttpAddr::Unix(socket)))
+    }
+
+    /// Serves one client, whom the kernel has named.
+    pub(super) async fn visit(&self, stream: UnixStream, principal: Principal) {
+        let visit = Visit { door: Arc::clone(&self.0), peer: Peer::Known(principal), upgrade: Mutex::default() };
+        let stream = Impatient::new(Stream::Unix(stream), self.0.request_timeout());
+        visit_of(Arc::new(visit), stream).await;
+    }
+}
+
 /// Serves until the daemon ends.
 pub(super) async fn serve(server: Arc<Server>, settings: HttpSettings, listener: Listener) {
-    let door = Arc::new(Door {
-        guard: Guard::new(&settings, listener.address()),
-        counters: Counters::default(),
-        server: Arc::clone(&server),
-        settings,
-    });
+    let door = Door::new(&server, settings, listener.address());
     let mut stop = server.stop.subscribe();
     let mut visits = JoinSet::new();
     loop {
