@@ -46,13 +46,13 @@ type Line = fn(usize) -> String;
 const CORPUS: [(&str, Line); 5] = [
     ("an ASCII log", |n| {
         let (second, ms) = (n % 60, n % 997);
-        format!("2026-01-01T00:00:{second:02} INFO worker-{n} handled request /api/v1/items/{n} in {ms} ms\r\n")
+        format!(
+            "2026-01-01T00:00:{second:02} INFO worker-{n} handled request /api/v1/items/{n} in {ms} ms\r\n"
+        )
     }),
     ("colours", |n| {
         let (few, many) = (n % 8, n % 256);
-        format!(
-            "\x1b[1;3{few}mword\x1b[0m \x1b[38;5;{many}mother\x1b[48;2;1;2;{many}m third\x1b[m\r\n"
-        )
+        format!("\x1b[1;3{few}mword\x1b[0m \x1b[38;5;{many}mother\x1b[48;2;1;2;{many}m third\x1b[m\r\n")
     }),
     ("wide characters", |n| format!("漢字とかな한국어 e\u{301} → {n} 日本語の文章が続きます\r\n")),
     ("redraws", |n| {

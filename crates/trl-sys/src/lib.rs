@@ -4,7 +4,7 @@
 //! 2. A keeper adopts every orphan of its session, spawns programs, reports exits, and kills all below it when
 //!    the daemon lets go of its end of the link ([`link`] is what they say to each other).
 //! 3. [`tree`] finds and signals everything below a process without ever hitting a recycled pid.
-//! 4. [`fifo`], [`pty`], [`poller`], [`cwd`], [`limits`], [`machine`], [`signal`] and [`harden`] are thin safe names for system calls.
+//! 4. [`fifo`], [`pty`], [`tty`], [`poller`], [`cwd`], [`limits`], [`machine`], [`signal`] and [`harden`] are thin safe names for system calls.
 //!
 //! It knows nothing of sessions, shells or the wire.
 
@@ -24,4 +24,5 @@ pub mod socket;
 mod spawn;
 mod title;
 pub mod tree;
+pub mod tty;
 pub mod zygote;

@@ -6,19 +6,17 @@
 //! 3. What our terminal answers to questions in the output is dropped: the daemon has answered them already.
 
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use rustix::fs::{Mode, OFlags};
-use rustix::termios::{OptionalActions, Termios};
 use serde_json::{Value, json};
-use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_tungstenite::tungstenite::handshake::client::{Request, generate_key};
+use tokio_tungstenite::tungstenite::{Error as WsError, Message};
+
+use trl_sys::tty::Tty;
 
 use super::failure::Failure;
 use super::term;
@@ -55,7 +53,7 @@ pub(super) async fn attach(config: &Config, args: AttachArgs) -> Result<u8, Fail
     let (client, _pushes) = client::connect(config, Start::Never, Auth::IfPerson).await?;
     let id = term::resolve(&client, &args.terminal).await?;
     drop(client);
-    let tty = Tty::open()?;
+    let tty = open_tty()?;
     let name: [u8; 8] = trl_proto::random::bytes();
     let name: String = name.iter().map(|b| format!("{b:02x}")).collect();
     let mut seat = Seat { generation: String::new(), next: 0, acked: 0, number: 0, prefix: false };
@@ -78,28 +76,25 @@ pub(super) async fn attach(config: &Config, args: AttachArgs) -> Result<u8, Fail
         };
         match left {
             Left::Lost if tries < MOST_TRIES => {
-                tty.say("the connection was lost; trying again")?;
+                say("the connection was lost; trying again")?;
                 let pause = FIRST_PAUSE.saturating_mul(1 << tries.min(8)).min(LONGEST_PAUSE);
                 tries += 1;
                 tokio::time::sleep(pause).await;
             }
             Left::Lost => {
-                drop(tty);
-                return Err(Failure::Usage("the connection was lost, and the daemon does not come back".into()));
+                leave(tty, "the connection was lost")?;
+                return Err(Failure::Usage("the daemon does not come back".into()));
             }
             Left::Detached => {
-                tty.restore();
-                tty.say(&format!("detached from {id}"))?;
+                leave(tty, &format!("detached from {id}"))?;
                 return Ok(0);
             }
             Left::Ended(code) => {
-                tty.restore();
-                tty.say(&format!("{id} has ended with code {code}"))?;
+                leave(tty, &format!("{id} has ended with code {code}"))?;
                 return Ok(u8::try_from(code).unwrap_or(1));
             }
             Left::Closed(why) => {
-                tty.restore();
-                drop(tty);
+                leave(tty, "closed")?;
                 return Err(Failure::Usage(format!("{id}: {why}")));
             }
         }
@@ -164,7 +159,7 @@ impl Seat {
         let mut ends = signal(SignalKind::terminate())?;
         let mut code = None;
         if types {
-            let _ = sink.send(Message::text(tty.window().to_string())).await;
+            let _ = sink.send(window(tty)).await;
         }
         loop {
             let sent = tokio::select! {
@@ -212,7 +207,7 @@ impl Seat {
                     }
                     typed
                 }
-                _ = windows.recv(), if types => sink.send(Message::text(tty.window().to_string())).await,
+                _ = windows.recv(), if types => sink.send(window(tty)).await,
                 _ = ends.recv() => return Ok(Left::Detached),
             };
             if sent.is_err() {
@@ -260,62 +255,32 @@ const CLEAR: &[u8] = b"\x1b[!p\x1b[?1049l\x1b[0m\x1b[H\x1b[2J";
 /// Modes a program may have left on.
 const CALM: &[u8] = b"\x1b[!p\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[?25h\x1b[0m\x1b]0;\x07\r\n";
 
-/// Our own terminal, raw until it is dropped.
-struct Tty {
-    fd: AsyncFd<OwnedFd>,
-    before: Termios,
+/// Our own terminal.
+fn open_tty() -> Result<Tty, Failure> {
+    Tty::take()
+        .map_err(|_| Failure::Usage("there is no terminal here to attach; see `trl term screen`".into()))
 }
 
-impl Tty {
-    fn open() -> Result<Self, Failure> {
-        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-        let fd = rustix::fs::open("/dev/tty", flags, Mode::empty())
-            .map_err(|_| Failure::Usage("there is no terminal here to attach; see `trl term screen`".into()))?;
-        let before = rustix::termios::tcgetattr(&fd).map_err(io::Error::from)?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        rustix::termios::tcsetattr(&fd, OptionalActions::Now, &raw).map_err(io::Error::from)?;
-        Ok(Self { fd: AsyncFd::new(fd)?, before })
-    }
-
-    async fn read(&self) -> io::Result<Vec<u8>> {
-        loop {
-            let mut ready = self.fd.readable().await?;
-            let mut buf = [0; 4096];
-            match ready.try_io(|fd| Ok(rustix::io::read(fd, &mut buf)?)) {
-                Ok(Ok(0)) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(Ok(n)) => return Ok(buf[..n].to_vec()),
-                Ok(Err(e)) => return Err(e),
-                Err(_) => {}
-            }
-        }
-    }
-
-    /// As the daemon is told.
-    fn window(&self) -> Value {
-        let size = rustix::termios::tcgetwinsize(&self.fd).ok();
-        let (cols, rows) = size.map_or((80, 24), |s| (s.ws_col.max(2), s.ws_row.max(1)));
-        json!({"type": "resize", "cols": cols, "rows": rows})
-    }
-
-    /// Words of ours on a line of their own.
-    fn say(&self, what: &str) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        write!(out, "\r\n[{what}]\r\n")?;
-        out.flush()
-    }
-
-    fn restore(&self) {
-        let mut out = io::stdout().lock();
-        let _ = out.write_all(CALM).and_then(|()| out.flush());
-        let _ = rustix::termios::tcsetattr(&self.fd, OptionalActions::Now, &self.before);
-    }
+/// Its window, as the daemon is told.
+fn window(tty: &Tty) -> Message {
+    let (cols, rows) = tty.size().map_or((80, 24), |size| (size.cols.max(2), size.rows.max(1)));
+    Message::text(json!({"type": "resize", "cols": cols, "rows": rows}).to_string())
 }
 
-impl Drop for Tty {
-    fn drop(&mut self) {
-        let _ = rustix::termios::tcsetattr(&self.fd, OptionalActions::Now, &self.before);
-    }
+/// Words of ours on a line of their own.
+fn say(what: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    write!(out, "\r\n[{what}]\r\n")?;
+    out.flush()
+}
+
+/// The last words, to a terminal that is as it was.
+fn leave(tty: Tty, what: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(CALM)?;
+    out.flush()?;
+    drop(tty);
+    writeln!(out, "[{what}]")
 }
 
 /// What was typed, without what our terminal itself answered to questions it saw.

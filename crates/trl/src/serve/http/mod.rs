@@ -111,7 +111,8 @@ impl Indoors {
 
     /// Serves one client, whom the kernel has named.
     pub(super) async fn visit(&self, stream: UnixStream, principal: Principal) {
-        let visit = Visit { door: Arc::clone(&self.0), peer: Peer::Known(principal), upgrade: Mutex::default() };
+        let visit =
+            Visit { door: Arc::clone(&self.0), peer: Peer::Known(principal), upgrade: Mutex::default() };
         let stream = Impatient::new(Stream::Unix(stream), self.0.request_timeout());
         visit_of(Arc::new(visit), stream).await;
     }
