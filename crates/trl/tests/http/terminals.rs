@@ -278,16 +278,18 @@ fn sockets_killed_at_random_bytes_lose_nothing_and_double_nothing() {
     // A stream whose every byte is known: numbered lines, held back by what we type.
     let id = create(
         &http,
-        &json!({"argv": ["sh", "-c", "stty raw -echo; i=0; while read -r n; do n=$((i+n)); while [ $i -lt $n ]; do echo $i; i=$((i+1)); done; done"]}),
+        &json!({"argv": ["sh", "-c", "stty raw -echo; echo go; i=0; while read -r n; do n=$((i+n)); while [ $i -lt $n ]; do echo $i; i=$((i+1)); done; done"]}),
     );
-    let expected =
-        |count: u64| -> Vec<u8> { (0..count).flat_map(|i| format!("{i}\n").into_bytes()).collect() };
+    let expected = |count: u64| -> Vec<u8> {
+        let lines = (0..count).map(|i| format!("{i}\n"));
+        std::iter::once("go\n".to_string()).chain(lines).collect::<String>().into_bytes()
+    };
     let mut random = Random::seeded(0x5eed);
-    let mut all: Vec<u8> = Vec::new();
     let first = attach(&daemon, &id, "client=c");
     let generation = first.generation().to_string();
-    assert_eq!(first.start, 0, "nothing was written yet");
     drop(first);
+    eventually("it is ready", || http.get(&format!("/api/terminals/{id}")).json()["head"] == 3);
+    let mut all = b"go\n".to_vec();
     let mut asked = 0;
     for cut in 0..cuts() {
         let more = 20 + random.below(60);
