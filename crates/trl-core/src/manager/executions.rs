@@ -36,12 +36,17 @@ const MAX_OUTPUT_BYTES: u64 = 64 << 20;
 impl Manager {
     /// Hands a command to its session. Resolves when it stands there; wait for the execution to see its end.
     pub async fn submit(&self, params: RunParams, caller: &Caller) -> Result<Arc<Execution>, Error> {
-        let Some(key) = params.idempotency_key.clone() else {
+        if params.idempotency_key.is_none() {
             return self.submit_new(params, caller, |_| {}).await;
-        };
-        match self.keys.claim(caller, &key, &params.command)? {
+        }
+        match self.keys.claim(caller, &params).await? {
             Claim::Taken(execution) => Ok(execution),
-            Claim::Ours(claim) => self.submit_new(params, caller, |execution| claim.fulfil(execution)).await,
+            Claim::Ours(claim) => {
+                let submitted =
+                    self.submit_new(params, caller, |execution| claim.accepted(execution)).await?;
+                claim.keep();
+                Ok(submitted)
+            }
         }
     }
 

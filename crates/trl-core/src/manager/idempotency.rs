@@ -1,12 +1,15 @@
-//! Idempotency keys: the same key of the same caller means the same execution, for as long as it is remembered.
+//! Idempotency keys: the same key of the same caller means the same execution, and never a second one.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use trl_proto::Error;
+use tokio::sync::Notify;
+use trl_proto::exec::RunParams;
+use trl_proto::{Error, ErrorCode};
 
 use super::executions::Caller;
-use crate::execution::{Execution, Phase};
+use crate::execution::Execution;
 
 /// Keys remembered; the oldest go first.
 const MOST: usize = 4096;
@@ -18,6 +21,10 @@ type Key = (Arc<str>, String);
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     inner: Mutex<Inner>,
+    /// A claim was fulfilled, or given up.
+    settled: Notify,
+    /// What is asked for is remembered as a number only: it may hold secrets.
+    prints: RandomState,
 }
 
 #[derive(Debug, Default)]
@@ -31,17 +38,7 @@ enum State {
     /// Somebody is about to submit it.
     Claimed,
     /// Weak: remembering a key must not keep an execution's output in memory.
-    Running(Weak<Execution>),
-}
-
-impl State {
-    /// The execution behind the key, unless it was forgotten or never ran.
-    fn execution(&self) -> Option<Arc<Execution>> {
-        match self {
-            Self::Claimed => None,
-            Self::Running(weak) => weak.upgrade().filter(|e| !matches!(e.phase(), Phase::Refused(_))),
-        }
-    }
+    Accepted { print: u64, execution: Weak<Execution> },
 }
 
 pub(super) enum Claim<'a> {
@@ -53,6 +50,7 @@ pub(super) enum Claim<'a> {
 pub(super) struct Pending<'a> {
     keys: &'a Keys,
     key: Option<Key>,
+    print: u64,
 }
 
 impl Keys {
@@ -60,41 +58,76 @@ impl Keys {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn claim(&self, caller: &Caller, key: &str, command: &str) -> Result<Claim<'_>, Error> {
+    /// A request with a key that another one has just brought waits for what becomes of that.
+    pub(super) async fn claim(&self, caller: &Caller, params: &RunParams) -> Result<Claim<'_>, Error> {
+        let key = params.idempotency_key.clone().unwrap_or_default();
         if key.is_empty() || key.len() > LONGEST_KEY {
             return Err(Error::invalid(format!("`idempotency_key` must have 1 to {LONGEST_KEY} bytes")));
         }
-        let key: Key = (Arc::clone(&caller.name), key.to_string());
+        let key: Key = (Arc::clone(&caller.name), key);
+        let print = self.print(params);
+        loop {
+            let mut settled = std::pin::pin!(self.settled.notified());
+            settled.as_mut().enable();
+            if let Some(claim) = self.try_claim(&key, print)? {
+                return Ok(claim);
+            }
+            settled.await;
+        }
+    }
+
+    /// Everything that makes a difference to what is run.
+    fn print(&self, params: &RunParams) -> u64 {
+        let asked = RunParams { idempotency_key: None, on_disconnect: None, queue: None, ..params.clone() };
+        self.prints.hash_one(format!("{asked:?}"))
+    }
+
+    /// None while it is somebody else's.
+    fn try_claim(&self, key: &Key, print: u64) -> Result<Option<Claim<'_>>, Error> {
         let mut inner = self.lock();
-        let known = inner.known.get(&key);
-        if matches!(known, Some(State::Claimed)) {
-            return Err(Error::invalid("a request with this `idempotency_key` is just being accepted")
-                .hint("send it again in a moment"));
-        }
-        match known.and_then(State::execution) {
-            Some(execution) if *execution.command == *command => return Ok(Claim::Taken(execution)),
-            Some(_) => return Err(Error::invalid("this `idempotency_key` was used for another command")),
+        match inner.known.get(key) {
             None => {}
+            Some(State::Claimed) => return Ok(None),
+            Some(State::Accepted { print: before, .. }) if *before != print => {
+                return Err(Error::invalid("this `idempotency_key` was used for another request")
+                    .hint("the session, the command and everything about it must be the same"));
+            }
+            Some(State::Accepted { execution, .. }) => {
+                return match execution.upgrade() {
+                    Some(execution) => Ok(Some(Claim::Taken(execution))),
+                    None => Err(Error::new(
+                        ErrorCode::ExecutionNotFound,
+                        "the request with this `idempotency_key` was accepted before, and its result is not kept any more",
+                    )
+                    .hint("it was not run again")),
+                };
+            }
         }
-        if inner.known.insert(key.clone(), State::Claimed).is_none() {
-            inner.order.push_back(key.clone());
-        }
+        inner.known.insert(key.clone(), State::Claimed);
+        inner.order.push_back(key.clone());
         if inner.order.len() > MOST
             && let Some(oldest) = inner.order.pop_front()
         {
             inner.known.remove(&oldest);
         }
-        Ok(Claim::Ours(Pending { keys: self, key: Some(key) }))
+        Ok(Some(Claim::Ours(Pending { keys: self, key: Some(key.clone()), print })))
     }
 }
 
 impl Pending<'_> {
-    pub(super) fn fulfil(mut self, execution: &Arc<Execution>) {
-        if let Some(key) = self.key.take()
-            && let Some(state) = self.keys.lock().known.get_mut(&key)
-        {
-            *state = State::Running(Arc::downgrade(execution));
+    /// The key leads to this execution from now on.
+    pub(super) fn accepted(&self, execution: &Arc<Execution>) {
+        let mut inner = self.keys.lock();
+        if let Some(state) = self.key.as_ref().and_then(|key| inner.known.get_mut(key)) {
+            *state = State::Accepted { print: self.print, execution: Arc::downgrade(execution) };
         }
+        drop(inner);
+        self.keys.settled.notify_waiters();
+    }
+
+    /// It runs, so the key is spent.
+    pub(super) fn keep(mut self) {
+        self.key = None;
     }
 }
 
@@ -104,6 +137,8 @@ impl Drop for Pending<'_> {
             let mut inner = self.keys.lock();
             inner.known.remove(&key);
             inner.order.retain(|k| *k != key);
+            drop(inner);
+            self.keys.settled.notify_waiters();
         }
     }
 }

@@ -72,7 +72,12 @@ impl Task {
 
     pub(super) fn finish_dead(&mut self) {
         let Some(mut run) = self.take_run() else { return };
-        if self.never_heard() && run.stop.is_none() && self.ending.is_none() && run.order.tries < MOST_TRIES {
+        if self.never_heard()
+            && !run.touched
+            && run.stop.is_none()
+            && self.ending.is_none()
+            && run.order.tries < MOST_TRIES
+        {
             // The shell died before it read the command: the next one gets it.
             self.forget_unheard();
             run.order.tries += 1;

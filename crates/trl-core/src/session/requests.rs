@@ -203,6 +203,7 @@ impl Task {
             return drop(reply.send(Err(error)));
         }
         let written = feeder.write(bytes);
+        run.touched = true;
         if then == AfterInput::Close {
             feeder.close();
         }
@@ -219,10 +220,11 @@ impl Task {
     }
 
     pub(super) fn signal(&mut self, id: &trl_proto::ExecutionId, signal: Signal, reply: Reply<u64>) {
-        let (run, body) = match (&self.phase, &self.body) {
+        let (run, body) = match (&mut self.phase, &self.body) {
             (Phase::Running(run), Some(body)) if run.order.execution.id == *id => (run, body),
             _ => return drop(reply.send(Err(state::Denial::NotRunning.error()))),
         };
+        run.touched = true;
         let hit = super::task::targets(run, body).into_iter().filter(|p| tree::signal(*p, signal)).count();
         let _ = reply.send(Ok(hit as u64));
     }

@@ -33,6 +33,8 @@ pub struct Run {
     pub nonce: Nonce,
     pub started: Instant,
     pub deadline: Option<Instant>,
+    /// Somebody has signalled it or fed its stdin: to hand it to another shell would undo that.
+    pub touched: bool,
     /// Being ended.
     pub stop: Option<Stop>,
     /// Its open stdin.
@@ -95,6 +97,7 @@ impl Run {
         order.execution.start(started);
         Self {
             nonce,
+            touched: false,
             started,
             deadline,
             stop: None,

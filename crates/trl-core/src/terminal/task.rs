@@ -161,7 +161,7 @@ impl Task {
                 _ = self.watch.ready(), if !settling => Woken::Link,
                 message = self.wires.inbox.recv() => Woken::Message(message),
                 Some(fed) = self.wires.said.recv() => Woken::Said(fed),
-                () = self.master.writable(), if !self.input.is_empty() => Woken::Writable,
+                () = self.master.writable(), if self.has_input() => Woken::Writable,
                 () = async { if lags { model.caught_up(most / 2).await } self.master.readable().await }, if !self.silent => Woken::Readable,
                 () = model.caught_up(0), if settling && self.silent => Woken::Settled,
                 () = alarm.wait(wake) => Woken::Moment,
@@ -277,6 +277,12 @@ impl Task {
             }
             _ => bytes,
         }
+    }
+
+    /// Something waits to be read by a program. When that has ended, room shows for ever and is none.
+    fn has_input(&self) -> bool {
+        let reads = matches!(self.phase, Phase::Starting { .. } | Phase::Live | Phase::Ending { .. });
+        reads && self.exit.is_none() && !self.input.is_empty()
     }
 
     /// As much as the program's side takes now.

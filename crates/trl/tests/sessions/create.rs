@@ -1,6 +1,6 @@
 //! Creating a session, and above all failing to: nothing may be left of a session that did not start.
 
-use trl_testkit::{Client, Daemon, Shell, Value, json, procs_matching, sleeper};
+use trl_testkit::{Client, Daemon, Shell, Value, eventually, json, procs_matching, sleeper};
 
 use crate::{builder, daemon};
 
@@ -112,6 +112,7 @@ fn an_agents_ceiling_holds_for_every_way_to_a_session() {
     agent.refused("MAX_SESSIONS_REACHED", "exec.run", json!({"command": "true"}));
     agent.refused("MAX_SESSIONS_REACHED", "exec.stream", json!({"command": "true"}));
     assert_eq!(daemon.operator().ok("exec.run", json!({"command": "echo mine"}))["stdout"], "mine\n");
+    eventually("the operator's is gone", || agent.ok("system.stats", json!({}))["active_sessions"] == 1);
     session.client().ok("session.close", json!({"session_id": id}));
     let other = agent.ok("session.create", json!({}))["session_id"].take();
     agent.refused("MAX_SESSIONS_REACHED", "session.get", json!({"session_id": id}));

@@ -208,3 +208,50 @@ fn a_command_that_ends_at_its_limit_timed_out_or_did_not() {
         }
     }
 }
+
+#[test]
+fn an_idempotency_key_is_for_one_request_and_never_runs_twice() {
+    let daemon = builder().set("output", "results", 2).start();
+    let mut session = daemon.session(Shell::Dash);
+    let mut other = daemon.session(Shell::Dash);
+    let count = daemon.dir().text("count");
+    let command = format!("cat >>{count}");
+    let ask = |session: &str, stdin: &str| json!({"session_id": session, "command": command, "idempotency_key": "k", "stdin": stdin});
+    let mut client = daemon.client();
+    let first = client.ok("exec.run", ask(&session.id, "a"));
+    let again = client.ok("exec.run", ask(&session.id, "a"));
+    assert_eq!(first["execution_id"], again["execution_id"]);
+    client.refused("INVALID_PARAMS", "exec.run", ask(&session.id, "b"));
+    client.refused("INVALID_PARAMS", "exec.run", ask(&other.id, "a"));
+    for _ in 0..4 {
+        other.run("true");
+    }
+    client.refused("EXECUTION_NOT_FOUND", "exec.run", ask(&session.id, "a"));
+    assert_eq!(session.run(&format!("cat {count}")).out(), "a");
+}
+
+#[test]
+fn two_requests_with_one_key_at_once_are_one_execution() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    let params = json!({"command": "echo one", "idempotency_key": "twin"});
+    let ids: Vec<u64> = (0..8).map(|_| client.send("exec.run", params.clone())).collect();
+    let replies: Vec<_> = ids.into_iter().map(|id| client.reply(id).expect("a result")).collect();
+    assert!(replies.iter().all(|r| r["execution_id"] == replies[0]["execution_id"]), "{replies:?}");
+}
+
+/// The signal may come before the shell has taken the command up: then it is not handed to another one.
+#[test]
+fn a_signal_that_comes_at_once_is_not_lost() {
+    let daemon = daemon();
+    for shell in [Shell::Bash, Shell::Dash] {
+        let mut session = daemon.session(shell);
+        for _ in 0..25 {
+            let run = session.stream("sleep 30; echo finished", json!({}));
+            let mut client = daemon.client();
+            client.ok("exec.signal", json!({"execution_id": run.execution_id, "signal": "KILL"}));
+            let run = run.finish();
+            assert!(run.code == 137 && run.out().is_empty(), "{shell}: {}", run.json);
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! How a program ended is told as it was, and nothing it wrote is lost.
 
 use rustix::process::Signal;
-use trl_testkit::{json, procs_matching, sleeper, wait_gone};
+use trl_testkit::{eventually, json, procs_matching, sleeper, wait_gone};
 
 use crate::daemon;
 
@@ -150,4 +150,16 @@ fn a_killed_keeper_ends_it_with_a_reason() {
     let mut next = daemon.terminal_running("echo fine");
     next.ended();
     assert_eq!(next.lines(), ["fine"]);
+}
+
+#[test]
+fn input_that_nobody_reads_any_more_does_not_keep_a_terminal_alive() {
+    let daemon = daemon();
+    let lines = "yyyyyyy\r".repeat(12_500);
+    let mut destroyed = daemon.terminal_running("exec sleep 1000");
+    destroyed.input(&lines);
+    destroyed.ok("terminal.destroy", json!({}));
+    let mut ended = daemon.terminal_running("exec sleep 0.5");
+    ended.input(&lines);
+    eventually("it has ended by itself", || ended.info()["state"] == "exited");
 }

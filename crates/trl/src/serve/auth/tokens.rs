@@ -273,6 +273,10 @@ fn new_info(params: CreateTokenParams) -> Result<TokenInfo, Error> {
     let now = Timestamp::now();
     let expires_at = match trl_core::session::spec::seconds(expires_in_s, "expires_in_s")? {
         None => None,
+        Some(after) if after.is_zero() => {
+            return Err(Error::invalid("`expires_in_s` is 0: that token would be of no use")
+                .hint("leave it out for one that does not expire"));
+        }
         Some(after) => {
             let after = SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX);
             Some(now.saturating_add(after).map_or_else(|_| text(now), text))
@@ -443,7 +447,7 @@ mod tests {
                 CreateTokenParams { name: "t".into(), role: Role::Agent, expires_in_s, ceilings: None };
             tokens.create(params).unwrap()
         };
-        let (gone, _) = make(Some(0.0));
+        let (gone, _) = make(Some(1e-9));
         let (kept, info) = make(Some(3600.0));
         assert!(!is_good(&tokens, &gone) && is_good(&tokens, &kept));
         assert!(info.expires_at.unwrap() > info.created_at);
