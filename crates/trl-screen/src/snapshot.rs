@@ -570,8 +570,11 @@ impl<'a> Writer<'a> {
         let underlined = pen.underline_style() != 0;
         let usual = (pen.bg & EXTENDED != 0) == (underlined || pen.link != 0)
             && (pen.fg & UNDERLINE != 0) == underlined;
-        let flag_taken = pen.bg & EXTENDED == 0 && !underlined && pen.link == 0;
-        !usual && (pen.fg ^ saved.fg) & UNDERLINE == 0 && ((pen.bg ^ saved.bg) & EXTENDED == 0 || flag_taken)
+        // a link that is opened or closed sets the flag by what there is
+        let flag_by_link = (pen.bg & EXTENDED != 0) == (underlined || pen.link != 0);
+        !usual
+            && (pen.fg ^ saved.fg) & UNDERLINE == 0
+            && ((pen.bg ^ saved.bg) & EXTENDED == 0 || flag_by_link)
     }
 
     /// A pen whose parts contradict each other comes from restoring a cursor, so that is how it is brought back; then what
@@ -592,8 +595,8 @@ impl<'a> Writer<'a> {
         if (pen.bg ^ saved.bg) & PROTECTED != 0 {
             self.text(if pen.bg & PROTECTED == 0 { "\x1b[0\"q" } else { "\x1b[1\"q" });
         }
-        if pen.bg & EXTENDED == 0 && saved.bg & EXTENDED != 0 {
-            self.open_link(0);
+        if (pen.bg ^ saved.bg) & EXTENDED != 0 {
+            self.open_link(pen.link);
         }
         true
     }

