@@ -77,23 +77,17 @@ impl Spec {
         inherited: &Inherited,
         settings: &Settings,
     ) -> Result<Self, Error> {
-        if params.runtime.as_deref().is_some_and(|r| r != "host") {
-            return Err(Error::invalid("the only runtime is `host`"));
-        }
-        let mut pass = settings.pass_env.clone();
-        pass.extend(params.pass_env.unwrap_or_default());
-        let mut env = inherited.base(&pass);
-        let own = checked_env(params.env.unwrap_or_default())?;
-        let secrets = Secrets::new(checked_env(params.secret_env.unwrap_or_default())?);
-        env.extend(own);
+        let asked = Asked {
+            runtime: params.runtime,
+            pass_env: params.pass_env,
+            env: params.env,
+            secret_env: params.secret_env,
+            working_dir: params.working_dir,
+        };
+        let Home { env, secrets, working_dir } = asked.resolve(inherited, settings, &[])?;
         let path_var = env.get("PATH").cloned().unwrap_or_default();
         let direct = params.argv.is_some();
         let program = program(params.shell, params.argv, &path_var)?;
-        let home = env.get("HOME").cloned().unwrap_or_else(|| "/".into());
-        let working_dir = match params.working_dir {
-            Some(dir) => checked_dir(&dir)?,
-            None => checked_dir(&home).unwrap_or_else(|_| "/".into()),
-        };
         let default_timeout = if direct { Duration::ZERO } else { settings.command_timeout };
         Ok(Self {
             id: SessionId::random(),
@@ -144,6 +138,48 @@ impl Spec {
             Program::Shell { path, .. } => path.display().to_string(),
             Program::Direct { argv } => argv.first().cloned().unwrap_or_default(),
         }
+    }
+}
+
+/// What is asked of where a program lives, whether it is a session's or a terminal's.
+pub struct Asked {
+    pub runtime: Option<String>,
+    pub pass_env: Option<Vec<String>>,
+    pub env: Option<Env>,
+    pub secret_env: Option<Env>,
+    pub working_dir: Option<String>,
+}
+
+/// Where a program lives.
+pub struct Home {
+    /// Base, passed and own variables.
+    pub env: Env,
+    pub secrets: Secrets,
+    pub working_dir: String,
+}
+
+impl Asked {
+    /// `usual` stands above the base and below what was asked for.
+    pub fn resolve(
+        self,
+        inherited: &Inherited,
+        settings: &Settings,
+        usual: &[(&str, &str)],
+    ) -> Result<Home, Error> {
+        if self.runtime.is_some_and(|r| r != "host") {
+            return Err(Error::invalid("the only runtime is `host`"));
+        }
+        let mut pass = settings.pass_env.clone();
+        pass.extend(self.pass_env.unwrap_or_default());
+        let mut env = inherited.base(&pass);
+        env.extend(usual.iter().map(|(k, v)| (k.to_string(), v.to_string())));
+        env.extend(checked_env(self.env.unwrap_or_default())?);
+        let secrets = Secrets::new(checked_env(self.secret_env.unwrap_or_default())?);
+        let working_dir = match self.working_dir {
+            Some(dir) => checked_dir(&dir)?,
+            None => env.get("HOME").and_then(|home| checked_dir(home).ok()).unwrap_or_else(|| "/".into()),
+        };
+        Ok(Home { env, secrets, working_dir })
     }
 }
 

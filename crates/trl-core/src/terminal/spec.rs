@@ -8,7 +8,7 @@ use trl_proto::{Error, TerminalId};
 use trl_sys::pty::Size;
 
 use crate::env::{Env, Inherited};
-use crate::session::spec::{Secrets, checked_dir, checked_env, checked_name, environ, find, plain_argv};
+use crate::session::spec::{Asked, Home, Secrets, checked_name, environ, find, plain_argv};
 use crate::settings::Settings;
 
 #[derive(Debug)]
@@ -29,6 +29,9 @@ pub struct Spec {
     pub scrollback: usize,
 }
 
+/// What every client of ours understands, whatever the daemon was started in.
+const UNDERSTOOD: [(&str, &str); 2] = [("TERM", "xterm-256color"), ("COLORTERM", "truecolor")];
+
 /// The sizes every program can cope with: a wide character needs two columns.
 const COLS: std::ops::RangeInclusive<u16> = 2..=1000;
 const ROWS: std::ops::RangeInclusive<u16> = 1..=1000;
@@ -40,17 +43,14 @@ impl Spec {
         inherited: &Inherited,
         settings: &Settings,
     ) -> Result<Self, Error> {
-        if params.runtime.as_deref().is_some_and(|r| r != "host") {
-            return Err(Error::invalid("the only runtime is `host`"));
-        }
-        let mut pass = settings.pass_env.clone();
-        pass.extend(params.pass_env.unwrap_or_default());
-        let mut env = inherited.base(&pass);
-        // what every client of ours understands, whatever the daemon was started in
-        env.insert("TERM".into(), "xterm-256color".into());
-        env.insert("COLORTERM".into(), "truecolor".into());
-        env.extend(checked_env(params.env.unwrap_or_default())?);
-        let secrets = Secrets::new(checked_env(params.secret_env.unwrap_or_default())?);
+        let asked = Asked {
+            runtime: params.runtime,
+            pass_env: params.pass_env,
+            env: params.env,
+            secret_env: params.secret_env,
+            working_dir: params.working_dir,
+        };
+        let Home { env, secrets, working_dir } = asked.resolve(inherited, settings, &UNDERSTOOD)?;
         let path_var = env.get("PATH").cloned().unwrap_or_default();
         let argv = match (params.shell, params.argv) {
             (Some(_), Some(_)) => return Err(Error::invalid("`shell` and `argv` exclude each other")),
@@ -59,11 +59,6 @@ impl Spec {
                 let shell = shell.or_else(|| env.get("SHELL").cloned()).unwrap_or_else(|| "/bin/sh".into());
                 vec![find(&shell, &path_var)?.display().to_string()]
             }
-        };
-        let home = env.get("HOME").cloned().unwrap_or_else(|| "/".into());
-        let working_dir = match params.working_dir {
-            Some(dir) => checked_dir(&dir)?,
-            None => checked_dir(&home).unwrap_or_else(|_| "/".into()),
         };
         let scrollback = params
             .scrollback_bytes
