@@ -123,7 +123,7 @@ impl Attached {
     }
 
     /// Reads until `wanted`, acknowledging as it goes.
-    pub fn until(&mut self, wanted: impl Fn(&Self) -> bool) {
+    pub fn until(&mut self, mut wanted: impl FnMut(&Self) -> bool) {
         let mut acked = self.next();
         while !wanted(self) {
             assert!(self.closed.is_none(), "closed: {:?}", self.closed);
@@ -138,8 +138,19 @@ impl Attached {
     /// Until the text was sent, as bytes or in a picture.
     pub fn until_text(&mut self, text: &str) {
         let text = text.as_bytes();
-        let pictured = |c: &Self| c.picture.as_ref().is_some_and(|(_, picture)| memmem(picture, text));
-        self.until(|c| memmem(&c.bytes, text) || pictured(c));
+        // What was looked through is not looked through again: a flood comes in thousands of messages.
+        let (mut pictures, mut done) = (0, 0);
+        self.until(|c| {
+            if c.pictures != pictures {
+                (pictures, done) = (c.pictures, 0);
+                if c.picture.as_ref().is_some_and(|(_, picture)| memmem(picture, text)) {
+                    return true;
+                }
+            }
+            let from = done;
+            done = (c.bytes.len() + 1).saturating_sub(text.len());
+            memmem(&c.bytes[from..], text)
+        });
     }
 }
 
