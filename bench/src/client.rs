@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use trl_proto::exec::{CancelParams, RunParams, RunResult};
 use trl_proto::session::{CreateParams, DestroyParams, Destroyed, Renewal, SessionInfo};
-use trl_proto::{Method, SessionId};
+use trl_proto::{Method, SessionId, TerminalId, terminal};
 
 /// Room for a whole push, so that most lines are found without moving bytes.
 const READ_BYTES: usize = 256 << 10;
@@ -143,6 +143,19 @@ impl Client {
             CreateParams { shell: Some(shell.into()), renewal: Some(renewal), ..CreateParams::default() };
         let info: SessionInfo = self.call(Method::SessionCreate, &params)?;
         Ok(info.session_id)
+    }
+
+    /// A program on a terminal.
+    pub(crate) fn terminal(&mut self, argv: &[String]) -> Result<TerminalId> {
+        let params =
+            terminal::CreateParams { argv: Some(argv.to_vec()), ..terminal::CreateParams::default() };
+        let info: terminal::TerminalInfo = self.call(Method::TerminalCreate, &params)?;
+        Ok(info.terminal_id)
+    }
+
+    pub(crate) fn end_terminal(&mut self, terminal: &TerminalId) -> Result<()> {
+        let params = terminal::DestroyParams { terminal_id: terminal.clone(), grace_s: None };
+        self.call::<serde_json::Value>(Method::TerminalDestroy, &params).map(drop)
     }
 
     pub(crate) fn destroy(&mut self, session: &SessionId) -> Result<()> {

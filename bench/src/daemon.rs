@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,12 +16,15 @@ use crate::client::Client;
 
 /// More than any suite needs.
 const MAX_SESSIONS: &str = "1500";
+/// What opens its door.
+pub(crate) const TOKEN: &str = "a-token-for-measurements-only";
 /// Until a daemon that was asked to end is killed.
 const END_WITHIN: Duration = Duration::from_secs(20);
 
 pub(crate) struct Daemon {
     child: Child,
     socket: PathBuf,
+    pub(crate) http: SocketAddr,
     /// From the spawn to its ready line.
     pub(crate) ready_after: Duration,
     _dir: TempDir,
@@ -36,8 +40,9 @@ impl Daemon {
         let log = dir.path().join("log");
         let mut command = Command::new(trl);
         command
-            .args(["serve", "--max-sessions", MAX_SESSIONS, "--socket"])
+            .args(["serve", "--max-sessions", MAX_SESSIONS, "--http", "127.0.0.1:0", "--socket"])
             .arg(&socket)
+            .env("TRL_AUTH_TOKEN", TOKEN)
             .env("TRL_DATA_DIR", dir.path().join("data"))
             .env("XDG_CONFIG_HOME", dir.path().join("config"))
             .stdin(Stdio::null())
@@ -47,13 +52,18 @@ impl Daemon {
         let mut child = command.spawn().with_context(|| trl.display().to_string())?;
         let mut ready = String::new();
         let stdout = child.stdout.take().context("piped")?;
-        BufReader::new(stdout).read_line(&mut ready)?;
+        let mut lines = BufReader::new(stdout);
+        lines.read_line(&mut ready)?;
         let ready_after = start.elapsed();
         if ready.is_empty() {
             let status = child.wait()?;
             bail!("the daemon did not start ({status}): {}", fs::read_to_string(&log).unwrap_or_default());
         }
-        Ok(Self { child, socket, ready_after, _dir: dir })
+        let mut door = String::new();
+        lines.read_line(&mut door)?;
+        let http = door.trim_end().rsplit("http://").next().and_then(|address| address.parse().ok());
+        let http = http.with_context(|| format!("no address in {door:?}"))?;
+        Ok(Self { child, socket, http, ready_after, _dir: dir })
     }
 
     pub(crate) fn client(&self) -> Result<Client> {

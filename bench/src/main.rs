@@ -8,6 +8,7 @@
 //! Raw limits are in [`raw`]; [`floor`] is the shell loop of the daemon without the daemon.
 //! Nothing here tests correctness beyond what a figure needs to mean anything.
 
+mod beside;
 mod burst;
 mod client;
 mod create;
@@ -15,17 +16,20 @@ mod daemon;
 mod fleet;
 mod flood;
 mod floor;
+mod keys;
 mod latency;
 mod memory;
 mod output;
 mod pattern;
 mod procfs;
+mod pty;
 mod push;
 mod race;
 mod raw;
 mod report;
 mod screen;
 mod stream;
+mod terminals;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,12 +37,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use report::Report;
 
-const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|memory|screen]... \
+const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|memory|screen|terminals|keys]... \
                      [--trl PATH] [--quick] [--save]";
 
 type Suite = fn(&Plan, &mut Report) -> Result<()>;
 
-const SUITES: [(&str, Suite); 8] = [
+const SUITES: [(&str, Suite); 10] = [
     ("latency", latency::run),
     ("burst", burst::run),
     ("output", output::run),
@@ -47,6 +51,8 @@ const SUITES: [(&str, Suite); 8] = [
     ("create", create::run),
     ("memory", memory::run),
     ("screen", screen::run),
+    ("terminals", terminals::run),
+    ("keys", keys::run),
 ];
 
 /// The shells every bar is about.
@@ -111,6 +117,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.first().map(String::as_str) {
         Some("--peer") => raw::be_the_peer().map(|()| ExitCode::SUCCESS),
+        Some("--proxy") => pty::be_the_proxy(&words[1..]).map(|()| ExitCode::SUCCESS),
         Some("--produce") => pattern::produce(&words[1..]).map(|()| ExitCode::SUCCESS),
         _ => measure(words),
     };

@@ -2,12 +2,16 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 use rustix::process::Pid;
 use rustix::pty::OpenptFlags;
 use rustix::termios::{InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Winsize};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+
+/// Without a descriptor to watch for room, it is looked for this often.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Columns and rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +24,9 @@ pub struct Size {
 #[derive(Debug)]
 pub struct Master {
     fd: AsyncFd<Owned>,
+    /// Watches for room, only while there was none: every read of the program's side makes some, and wakes whoever
+    /// watches.
+    room: Option<AsyncFd<Owned>>,
     /// The other side, held so that a program that closes and opens it does not look like the end.
     peer: Option<OwnedFd>,
 }
@@ -56,10 +63,7 @@ impl Master {
         let mut modes = rustix::termios::tcgetattr(&peer)?;
         modes.input_modes |= InputModes::IUTF8;
         rustix::termios::tcsetattr(&peer, OptionalActions::Now, &modes)?;
-        let both = Interest::READABLE | Interest::WRITABLE;
-        // SAFETY: the master owns its descriptor, never gives it away, and always shows the same one.
-        let fd = unsafe { AsyncFd::register_with_interest(Owned(fd), both) };
-        let master = Self { fd: fd.map_err(io::Error::from)?, peer: Some(peer) };
+        let master = Self { fd: watch(fd, Interest::READABLE)?, room: None, peer: Some(peer) };
         master.resize(size)?;
         Ok(master)
     }
@@ -86,6 +90,10 @@ impl Master {
     /// Where in `bytes` the last key stands that interrupts, quits or stops whoever has the keyboard; what was typed
     /// before it, and not read yet, goes with it.
     pub fn interrupt_in(&self, bytes: &[u8]) -> Option<usize> {
+        // Ordinary keys are not asked about: nobody interrupts with a letter.
+        if !bytes.iter().any(u8::is_ascii_control) {
+            return None;
+        }
         let modes = rustix::termios::tcgetattr(&self.fd.get_ref().0).ok()?;
         let signals = modes.local_modes.contains(LocalModes::ISIG);
         if !signals || modes.local_modes.contains(LocalModes::NOFLSH) {
@@ -123,9 +131,10 @@ impl Master {
         }
     }
 
-    /// Resolves when there is room for input. Cancel-safe.
+    /// After a write that found no room, resolves when there is some. Cancel-safe.
     pub async fn writable(&self) {
-        match self.fd.writable().await {
+        let Some(room) = &self.room else { return tokio::time::sleep(LOOK_AGAIN).await };
+        match room.writable().await {
             Ok(mut guard) => guard.retain_ready(),
             Err(_) => std::future::pending().await,
         }
@@ -144,12 +153,31 @@ impl Master {
     }
 
     /// How many bytes were taken; none when there is no room.
-    pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
-        match self.fd.try_io(Interest::WRITABLE, |fd| Ok(rustix::io::write(&fd.0, bytes)?)) {
-            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(0),
-            other => other,
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let write = |fd: &Owned| Ok(rustix::io::write(&fd.0, bytes)?);
+        let done = match &self.room {
+            Some(room) => room.try_io(Interest::WRITABLE, write),
+            None => write(self.fd.get_ref()),
+        };
+        match done {
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                if self.room.is_none() {
+                    let second = self.fd.get_ref().0.try_clone();
+                    self.room = second.and_then(|fd| watch(fd, Interest::WRITABLE)).ok();
+                }
+                Ok(0)
+            }
+            other => {
+                self.room = None;
+                other
+            }
         }
     }
+}
+
+fn watch(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<Owned>> {
+    // SAFETY: it owns its descriptor, never gives it away, and always shows the same one.
+    Ok(unsafe { AsyncFd::register_with_interest(Owned(fd), interest) }?)
 }
 
 #[cfg(test)]

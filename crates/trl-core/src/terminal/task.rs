@@ -35,12 +35,14 @@ use crate::shell::channel::Link;
 
 /// Input that waits for a program that does not read; more is refused.
 const MOST_INPUT: usize = 1 << 20;
-/// Read at one turn, so that a flood leaves room for others.
-const TURN: usize = 256 * 1024;
+/// Read at one turn, so that a flood leaves room for others: less than a millisecond of what a terminal can carry.
+const TURN: usize = 16 * 1024;
 /// The model may be this far behind, as far as the tape holds that much; past it the program waits.
 const MOST_LAG: u64 = 512 * 1024;
-/// Read when all is over: more than the kernel holds.
+/// More than the kernel holds of what a program has written.
 const LAST_WORDS: usize = 96 * 1024;
+/// An answer to a key rather than a stream.
+const LITTLE: usize = 1024;
 /// Asked for at a time.
 const CHUNK: usize = 16 * 1024;
 /// How long the program has to come up.
@@ -73,6 +75,8 @@ struct Task {
     buffer: Box<[u8]>,
     /// Nobody has the other side any more.
     silent: bool,
+    /// Something is on the tape that the model was not told of.
+    fresh: bool,
     seat: Option<Seat>,
 }
 
@@ -108,6 +112,7 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
                 replies: Vec::new(),
                 buffer: Box::default(),
                 silent: false,
+                fresh: false,
                 seat: Some(seat),
             };
             tokio::spawn(task.run());
@@ -152,6 +157,11 @@ impl Task {
         let mut alarm = Alarm::default();
         while self.phase != Phase::Over {
             tokio::task::consume_budget().await;
+            if std::mem::take(&mut self.fresh) {
+                // Clients first: somebody may be waiting for the echo of a key.
+                tokio::task::yield_now().await;
+                self.terminal.model.wake();
+            }
             let wake = self.next_moment();
             let settling = matches!(self.phase, Phase::Settling { .. });
             let (model, most) = (&self.terminal.model, self.most_lag());
@@ -300,14 +310,14 @@ impl Task {
 
     fn resize(&mut self, size: Size) -> Result<(), Error> {
         // What was written before is for the old size.
-        self.read();
+        self.read_all(self.most_lag());
         if self.terminal.public().size == size {
             return Ok(());
         }
         self.master.resize(size).map_err(|e| Error::internal(format!("resize: {e}")))?;
         self.terminal.public().size = size;
         self.terminal.tape.resize(size);
-        self.terminal.model.wake();
+        self.fresh = true;
         Ok(())
     }
 
@@ -323,38 +333,56 @@ impl Task {
     // ---- what comes
 
     fn read(&mut self) {
-        self.read_while(TURN, self.most_lag());
+        let mut taken = 0;
+        while taken < TURN && self.terminal.model.lag() <= self.most_lag() {
+            match self.read_once() {
+                Some(n) if n >= LITTLE => taken += n,
+                // Mostly all there is; whoever waits for it is served before we look again.
+                _ => break,
+            }
+        }
         if let (true, Phase::Draining { .. }) = (self.silent, self.phase) {
             self.let_go();
+        }
+    }
+
+    /// Everything the kernel holds by now, as long as the model is no more than `lag` behind.
+    fn read_all(&mut self, lag: u64) {
+        let mut taken = 0;
+        while taken < LAST_WORDS && self.terminal.model.lag() <= lag {
+            match self.read_once() {
+                Some(n) => taken += n,
+                None => break,
+            }
+        }
+    }
+
+    fn read_once(&mut self) -> Option<usize> {
+        if self.silent {
+            return None;
+        }
+        if self.buffer.is_empty() {
+            // a terminal that never says anything needs none
+            self.buffer = vec![0; CHUNK].into();
+        }
+        match self.master.read(&mut self.buffer) {
+            Read::Bytes(n) => {
+                self.terminal.tape.append(&self.buffer[..n]);
+                self.terminal.public().last_activity = Stamp::now();
+                self.fresh = true;
+                Some(n)
+            }
+            Read::Nothing => None,
+            Read::End => {
+                self.silent = true;
+                None
+            }
         }
     }
 
     /// How far the model may be behind and get everything, also what comes at once in the end.
     fn most_lag(&self) -> u64 {
         MOST_LAG.min(self.terminal.tape.assured().saturating_sub((LAST_WORDS + CHUNK) as u64))
-    }
-
-    /// At most `most` bytes, as long as the model is less than `lag` behind.
-    fn read_while(&mut self, most: usize, lag: u64) {
-        if self.buffer.is_empty() {
-            // a terminal that never says anything needs none
-            self.buffer = vec![0; CHUNK].into();
-        }
-        let mut taken = 0;
-        while taken < most && !self.silent && self.terminal.model.lag() <= lag {
-            match self.master.read(&mut self.buffer) {
-                Read::Bytes(n) => {
-                    self.terminal.tape.append(&self.buffer[..n]);
-                    taken += n;
-                }
-                Read::Nothing => break,
-                Read::End => self.silent = true,
-            }
-        }
-        if taken > 0 {
-            self.terminal.model.wake();
-            self.terminal.public().last_activity = Stamp::now();
-        }
     }
 
     fn said(&mut self, fed: Fed) {
@@ -481,7 +509,7 @@ impl Task {
     fn settle(&mut self) {
         self.master.let_go_of_peer();
         self.phase = Phase::Settling { until: Instant::now() + SETTLE_LIMIT };
-        self.read_while(LAST_WORDS, u64::MAX);
+        self.read_all(u64::MAX);
     }
 
     /// What the program said last is known too.

@@ -157,6 +157,9 @@ pub(crate) fn stdio(mut config: Config) -> Result<(), ServeError> {
     outcome
 }
 
+/// Turns of tasks between two looks at what has come in: a flood is many turns, and a key must not wait for them.
+const EVENT_INTERVAL: u32 = 4;
+
 fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime), ServeError> {
     let operator = auth::operator::load(&mut config)?;
     harden::wipe_env(TOKEN_VARIABLE);
@@ -168,6 +171,7 @@ fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime),
         .map_err(ServeError::io("starting the engine"))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .event_interval(EVENT_INTERVAL)
         .build()
         .map_err(ServeError::io("starting the runtime"))?;
     config.wire.max_connections = config.wire.max_connections.min(engine.shares.connections);

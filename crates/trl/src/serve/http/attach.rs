@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{SplitSink, SplitStream};
@@ -36,6 +36,10 @@ pub(super) const SUBPROTOCOL: &str = "trl.term.1";
 
 /// Bytes in one message.
 const FRAME: usize = 64 * 1024;
+/// Who has just been sent this much is not waiting for the echo of a key.
+const LOUD: usize = 4096;
+/// And what comes within this is sent in one.
+const GATHER: Duration = Duration::from_millis(1);
 /// Bytes a client may have without having said that it has shown them.
 const WINDOW: u64 = 256 * 1024;
 /// Messages of our own that wait for a client that sends and does not read.
@@ -44,6 +48,9 @@ const MOST_WAITING: usize = 1024;
 const MOST_UNANSWERED: u32 = 2;
 /// A window that is being dragged is not followed faster than this.
 const RESIZE_PACE: Duration = Duration::from_millis(100);
+/// How long a program may take to answer a key before the client hears that the key was taken. Later than the daemon's
+/// other timers: one that is due first of all costs a system call for every key.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 /// What one message may bring.
 const MOST_INPUT: usize = 1 << 20;
 
@@ -150,16 +157,25 @@ impl Attach {
             }
         };
         if let Some(frame) = close.frame() {
-            let _ = tokio::time::timeout(REASON_PATIENCE, sink.send(Message::Close(Some(frame)))).await;
+            let goodbye = async {
+                sink.send(Message::Close(Some(frame))).await?;
+                sink.flush().await
+            };
+            let _ = tokio::time::timeout(REASON_PATIENCE, goodbye).await;
         }
     }
 }
 
+/// Messages gather until they are flushed, so that those that belong together wake the client once.
 struct Sink(SplitSink<Socket, Message>);
 
 impl Sink {
     async fn send(&mut self, message: Message) -> Result<(), Close> {
-        self.0.send(message).await.map_err(|_| Close::Silent)
+        self.0.feed(message).await.map_err(|_| Close::Silent)
+    }
+
+    async fn flush(&mut self) -> Result<(), Close> {
+        self.0.flush().await.map_err(|_| Close::Silent)
     }
 
     async fn say(&mut self, what: &Value) -> Result<(), Close> {
@@ -184,9 +200,40 @@ struct Desk<'a> {
     /// Bytes it says it has shown.
     acked: AtomicU64,
     wants_picture: AtomicBool,
+    taken: Taken,
     waiting: Mutex<VecDeque<Value>>,
     heard: Mutex<Instant>,
     wake: Notify,
+}
+
+/// Input that was taken and not acknowledged yet. The word goes out with the program's answer, which mostly comes at
+/// once: by itself it would only wake the client twice.
+#[derive(Debug, Default)]
+struct Taken(Mutex<Option<(u64, Instant)>>);
+
+impl Taken {
+    fn lock(&self) -> MutexGuard<'_, Option<(u64, Instant)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, number: u64) {
+        let mut last = self.lock();
+        let due = last.map_or_else(|| Instant::now() + ANSWER_PATIENCE, |(_, due)| due);
+        *last = Some((number, due));
+    }
+
+    fn take(&self) -> Option<u64> {
+        self.lock().take().map(|(number, _)| number)
+    }
+
+    /// Resolves when it has waited long enough.
+    async fn due(&self) {
+        let due = *self.lock();
+        match due {
+            Some((_, due)) => tokio::time::sleep_until(due.into()).await,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 /// What a client of the rich form says in text.
@@ -211,6 +258,7 @@ impl<'a> Desk<'a> {
             keep_alive,
             acked: AtomicU64::new(0),
             wants_picture: AtomicBool::new(false),
+            taken: Taken::default(),
             waiting: Mutex::default(),
             heard: Mutex::new(Instant::now()),
             wake: Notify::new(),
@@ -239,6 +287,7 @@ impl<'a> Desk<'a> {
         let mut beats = tokio::time::interval(self.keep_alive);
         beats.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         beats.tick().await;
+        let mut sent = 0;
         loop {
             tokio::task::consume_budget().await;
             while let Some(message) = self.next_waiting() {
@@ -251,10 +300,13 @@ impl<'a> Desk<'a> {
             if has_room {
                 match self.terminal().tape.read(place, FRAME) {
                     Piece::Bytes { offset, bytes } if self.ask.rich => {
+                        sent += bytes.len();
+                        self.say_taken(sink).await?;
                         sink.bytes(DATA, offset, &bytes).await?;
                         continue;
                     }
                     Piece::Bytes { bytes, .. } => {
+                        sent += bytes.len();
                         sink.send(Message::Binary(bytes.into())).await?;
                         continue;
                     }
@@ -279,15 +331,27 @@ impl<'a> Desk<'a> {
                     Piece::Nothing => {}
                 }
             }
+            sink.flush().await?;
+            let loud = std::mem::take(&mut sent) >= LOUD;
             tokio::select! {
                 () = self.wake.notified() => {}
+                () = self.taken.due() => self.say_taken(sink).await?,
                 heard = news.recv() => if self.ask.rich {
                     self.pass_on(sink, heard).await?;
                 },
-                () = self.terminal().tape.wait(place), if has_room => {}
+                () = self.more(place, loud), if has_room => {}
                 _ = beats.tick() => self.beat(sink).await?,
             }
         }
+    }
+
+    /// Resolves when there is more for it, but after much not at once: a flood comes in thousands of small pieces a
+    /// second, and each would wake the client. Cancel-safe.
+    async fn more(&self, place: &Place, loud: bool) {
+        if loud {
+            tokio::time::sleep(GATHER).await;
+        }
+        self.terminal().tape.wait(place).await;
     }
 
     /// The greeting, and the first bytes or picture.
@@ -378,6 +442,14 @@ impl<'a> Desk<'a> {
     /// A client that shows what it is sent, or never says.
     fn has_room(&self, place: &Place) -> bool {
         !self.ask.rich || place.offset.saturating_sub(self.acked.load(Ordering::Acquire)) < WINDOW
+    }
+
+    /// The last input that was taken, if that was not said yet.
+    async fn say_taken(&self, sink: &mut Sink) -> Result<(), Close> {
+        match self.taken.take() {
+            Some(number) => sink.say(&json!({"type": "input_ack", "iseq": number})).await,
+            None => Ok(()),
+        }
     }
 
     fn next_waiting(&self) -> Option<Value> {
@@ -489,7 +561,8 @@ impl<'a> Desk<'a> {
         match self.viewer.input(client.zip(number), bytes).await {
             Ok(()) => {
                 if let Some(number) = number {
-                    self.tell(json!({"type": "input_ack", "iseq": number}));
+                    self.taken.note(number);
+                    self.wake.notify_one();
                 }
             }
             Err(error) => self.tell(json!({"type": "error", "message": error.message, "iseq": number})),

@@ -34,6 +34,8 @@ const LINGER: Duration = Duration::from_secs(2);
 const MOST_UNANSWERED: u32 = 3;
 /// Per connection; the default of the library is made for few and busy ones.
 const BUFFER: usize = 16 * 1024;
+/// What is fed and not flushed gathers up to this.
+const GATHERED: usize = 4 * 1024;
 
 pub(super) type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
@@ -99,7 +101,7 @@ impl Upgrade {
 pub(super) async fn open(upgraded: Upgraded, most: usize) -> Socket {
     let config = WebSocketConfig::default()
         .read_buffer_size(BUFFER)
-        .write_buffer_size(0)
+        .write_buffer_size(GATHERED)
         .max_message_size(Some(most))
         .max_frame_size(Some(most));
     WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await
