@@ -60,6 +60,19 @@ pub struct Public {
     inputs: HashMap<String, u64>,
 }
 
+impl Public {
+    fn last_input(&self, client: &str) -> u64 {
+        self.inputs.get(client).copied().unwrap_or(0)
+    }
+
+    fn remember_input(&mut self, client: &str, number: u64) {
+        if self.inputs.len() >= MOST_INPUTS && !self.inputs.contains_key(client) {
+            self.inputs.clear();
+        }
+        self.inputs.insert(client.to_string(), number);
+    }
+}
+
 /// What clients hear beside the bytes.
 #[derive(Debug, Clone)]
 pub enum News {
@@ -259,14 +272,15 @@ impl Terminal {
             let (place, size) = self.tape.place_at(offset);
             return Resume { place, size, snapshot: None };
         }
-        self.picture()
+        self.picture(usize::MAX)
     }
 
-    /// A snapshot with as much history as a client is sent at once.
-    pub fn picture(&self) -> Resume {
+    /// A snapshot with as much history as a client wants and is sent at once.
+    pub fn picture(&self, history_lines: usize) -> Resume {
         self.take(|screen| {
             let fits = |s: &Snapshot| s.bytes.len() <= MOST_PICTURE;
-            let tries = [usize::MAX, 4000, 1000, 200].into_iter().map(|lines| screen.snapshot_with(lines));
+            let tries = [usize::MAX, 4000, 1000, 200].map(|lines| lines.min(history_lines));
+            let tries = tries.into_iter().map(|lines| screen.snapshot_with(lines));
             tries.into_iter().find(fits).unwrap_or_else(|| screen.snapshot_with(0))
         })
     }
@@ -301,25 +315,30 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// Types. Numbered input that was seen before is taken as done.
+    /// Types. Numbered input that was seen before is taken as done. A connection may go at any moment, and its waiting
+    /// with it: then the input is either not taken, and comes again, or in the program's line.
     pub async fn input(&self, numbered: Option<(&str, u64)>, bytes: Vec<u8>) -> Result<(), Error> {
-        if let Some((client, number)) = numbered {
-            let mut public = self.terminal.public();
-            let last = public.inputs.get(client).copied().unwrap_or(0);
-            if number <= last {
-                return Ok(());
-            }
-            if public.inputs.len() >= MOST_INPUTS && !public.inputs.contains_key(client) {
-                public.inputs.clear();
-            }
-            public.inputs.insert(client.to_string(), number);
+        if numbered.is_some_and(|(client, number)| self.terminal.public().last_input(client) >= number) {
+            return Ok(());
         }
         let took_over = self.terminal.public().clients.drive(self.id);
         if took_over {
             self.settle_size().await?;
             self.terminal.tell_news(News::Presence);
         }
-        self.terminal.send(Message::Input { bytes, reply: None }).await
+        let (reply, taken) = oneshot::channel();
+        let room = self.terminal.inbox.reserve().await.map_err(|_| self.terminal.gone())?;
+        {
+            let mut public = self.terminal.public();
+            if let Some((client, number)) = numbered {
+                if public.last_input(client) >= number {
+                    return Ok(());
+                }
+                public.remember_input(client, number);
+            }
+            room.send(Message::Input { bytes, reply: Some(reply) });
+        }
+        taken.await.unwrap_or_else(|_| Err(self.terminal.gone()))
     }
 
     /// Its window has this size.
