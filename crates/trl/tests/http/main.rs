@@ -8,6 +8,7 @@ mod ownership;
 mod roles;
 mod routes;
 mod rpc;
+mod scenarios;
 mod terminals;
 mod tokens;
 mod unix;

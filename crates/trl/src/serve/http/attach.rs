@@ -136,7 +136,7 @@ impl Attach {
             Found::Terminal { terminal, may_type } => {
                 let drives = may_type && !self.ask.view_only;
                 let name = self.ask.client.clone().unwrap_or_else(|| "anonymous".into());
-                let (viewer, news) = terminal.attach(Client { name, drives, window: None });
+                let (viewer, news) = terminal.attach(Client { name, drives, window: None, focused: false });
                 if let Some(window) = self.ask.window {
                     let _ = viewer.show(window).await;
                 }
