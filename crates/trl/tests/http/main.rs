@@ -1,6 +1,7 @@
 //! The HTTP door: every route, and every attack it has a defence against.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
+mod cuts;
 mod events;
 mod limits;
 mod origin;

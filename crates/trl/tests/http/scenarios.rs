@@ -6,7 +6,8 @@ use trl_testkit::{
     Attached, Daemon, Http, Value, WebSocket, eventually, json, memmem, procs_matching, sleeper, wait_gone,
 };
 
-use crate::terminals::{attach, create, cut_after};
+use crate::cuts::cut_after;
+use crate::terminals::{attach, create};
 use crate::{daemon, operator};
 
 fn info(http: &Http, id: &str) -> Value {
