@@ -147,9 +147,14 @@ pub struct TerminalParams {
 #[serde(deny_unknown_fields)]
 pub struct InputParams {
     pub terminal_id: TerminalId,
-    pub data: String,
+    /// Typed as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<Encoding>,
+    /// Pressed after that, by name: `Up`, `C-c`, `F5`; sent as the program wants them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

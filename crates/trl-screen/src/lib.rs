@@ -11,6 +11,8 @@
 //! 4. `buffer`, `row`, `cell`: the grid. `history`: packed rows above it. `reflow`: another size.
 //! 5. `snapshot`, `view`: the state written down, for terminals and for programs.
 //!
+//! The other way, `keys`: what is sent for a key in the modes that are on.
+//!
 //! Every table, string and list is bounded, whatever the stream. The model follows xterm.js, which is what people look
 //! at; `tests/restore.rs` holds it to that.
 
@@ -31,6 +33,7 @@ mod dump;
 mod event;
 mod history;
 mod intern;
+mod keys;
 mod modes;
 mod osc;
 mod params;
@@ -46,6 +49,7 @@ mod width;
 
 pub use dump::{Dump, DumpedBuffer, DumpedCell, DumpedLine};
 pub use event::{Event, Fed, Happened};
+pub use keys::Key;
 pub use modes::{Modes, Mouse, MouseEncoding};
 pub use osc::{Rgb, Theme};
 pub use screen::{Screen, Snapshot};

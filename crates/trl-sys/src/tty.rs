@@ -15,6 +15,7 @@ use crate::pty::Size;
 pub struct Tty {
     fd: AsyncFd<Owned>,
     before: Termios,
+    raw: Termios,
 }
 
 #[derive(Debug)]
@@ -34,10 +35,17 @@ impl Tty {
         let before = rustix::termios::tcgetattr(&fd)?;
         let mut raw = before.clone();
         raw.make_raw();
-        rustix::termios::tcsetattr(&fd, OptionalActions::Now, &raw)?;
+        let interest = Interest::READABLE | Interest::WRITABLE;
         // SAFETY: it owns its descriptor, never gives it away, and always shows the same one.
-        let fd = unsafe { AsyncFd::register_with_interest(Owned(fd), Interest::READABLE) };
-        Ok(Self { fd: fd.map_err(io::Error::from)?, before })
+        let fd = unsafe { AsyncFd::register_with_interest(Owned(fd), interest) };
+        let tty = Self { fd: fd.map_err(io::Error::from)?, before, raw };
+        tty.retake()?;
+        Ok(tty)
+    }
+
+    /// Raw once more, after a shell had it while we were stopped.
+    pub fn retake(&self) -> io::Result<()> {
+        Ok(rustix::termios::tcsetattr(&self.fd.get_ref().0, OptionalActions::Now, &self.raw)?)
     }
 
     /// What was typed. Cancel-safe.
@@ -50,6 +58,16 @@ impl Tty {
                 Ok(Ok(n)) => return Ok(buf[..n].to_vec()),
                 Ok(Err(e)) => return Err(e),
                 Err(_) => {}
+            }
+        }
+    }
+
+    /// Shows as much as there is room for, and says how much that was. Cancel-safe.
+    pub async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            let mut ready = self.fd.writable().await?;
+            if let Ok(written) = ready.try_io(|fd| Ok(rustix::io::write(&fd.get_ref().0, bytes)?)) {
+                return written;
             }
         }
     }

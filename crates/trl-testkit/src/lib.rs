@@ -5,7 +5,8 @@
 //! 3. [`Session`] is a client with one session: `run` a command, or `stream` one and wait for what it prints.
 //!    [`Terminal`] is one with a terminal: type, look, wait for what is shown.
 //! 4. [`Http`] asks over HTTP, byte by byte where a test wants that; [`WebSocket`] converses; [`Attached`] sits beside a terminal.
-//! 5. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
+//! 5. [`Proxy`] stands between a client and a daemon and loses connections.
+//! 6. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
 //!
 //! It knows the wire and nothing of the inside. It has no async runtime, so a test reads top to bottom. Nothing here
 //! sleeps to synchronise: waits are for a line, a readable descriptor or, where no event exists, for [`eventually`].
@@ -16,6 +17,7 @@ pub mod client;
 pub mod daemon;
 pub mod http;
 pub mod process;
+pub mod proxy;
 pub mod random;
 pub mod scratch;
 pub mod session;
@@ -31,6 +33,7 @@ pub use client::{Client, RpcError, bytes_of};
 pub use daemon::{Builder, Daemon};
 pub use http::{Http, Reply, SseEvent};
 pub use process::{descendants, procs_matching, sleeper, wait_gone};
+pub use proxy::Proxy;
 pub use random::Random;
 pub use scratch::Scratch;
 pub use serde_json::{Value, json};

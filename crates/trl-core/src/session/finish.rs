@@ -173,7 +173,7 @@ impl Task {
         }
         execution.finish(outcome);
         self.engine.executions.retire(execution);
-        self.engine.events.emit(happening);
+        self.engine.events.emit(&self.session.spec.owner, happening);
     }
 
     pub(super) fn set_state(&self, state: SessionState) {
@@ -182,7 +182,7 @@ impl Task {
             public.state = state;
             drop(public);
             let session_id = self.session.spec.id.clone();
-            self.engine.events.emit(Happening::SessionState { session_id, state });
+            self.engine.events.emit(&self.session.spec.owner, Happening::SessionState { session_id, state });
         }
     }
 }

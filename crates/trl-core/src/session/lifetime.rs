@@ -61,7 +61,7 @@ impl Task {
 
     pub(super) fn announce_session(&self) {
         let (session_id, shell) = (self.session.spec.id.clone(), self.session.spec.program_name());
-        self.engine.events.emit(Happening::SessionCreated { session_id, shell });
+        self.engine.events.emit(&self.session.spec.owner, Happening::SessionCreated { session_id, shell });
     }
 
     pub(super) fn start_failed(&mut self, error: Error) {
@@ -314,7 +314,9 @@ impl Task {
             self.publish_never_ran(order);
         }
         let session_id = self.session.spec.id.clone();
-        self.engine.events.emit(Happening::SessionEnded { session_id, state, reason });
+        self.engine
+            .events
+            .emit(&self.session.spec.owner, Happening::SessionEnded { session_id, state, reason });
         self.seat = None;
         if let (Some(created), Some(error)) =
             (self.created.take(), plan.as_mut().and_then(|p| p.failure.take()))

@@ -468,7 +468,9 @@ impl Task {
         let counters = &self.engine.counters;
         Counters::add(if state == ShellState::RolledBack { &counters.rollbacks } else { &counters.resets });
         let session_id = self.session.spec.id.clone();
-        self.engine.events.emit(Happening::ShellReplaced { session_id, shell_state: state });
+        self.engine
+            .events
+            .emit(&self.session.spec.owner, Happening::ShellReplaced { session_id, shell_state: state });
     }
 
     pub(super) fn reset(&mut self, reply: Reply<()>) {

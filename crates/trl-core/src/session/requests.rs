@@ -115,7 +115,10 @@ impl Task {
         }
         self.set_state(SessionState::Running);
         let session_id = self.session.spec.id.clone();
-        self.engine.events.emit(Happening::ExecStarted { session_id, execution_id: execution.id.clone() });
+        self.engine.events.emit(
+            &self.session.spec.owner,
+            Happening::ExecStarted { session_id, execution_id: execution.id.clone() },
+        );
     }
 
     pub(super) fn cancel(&mut self, cancel: Cancel) {

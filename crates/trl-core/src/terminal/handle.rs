@@ -60,6 +60,19 @@ pub struct Public {
     inputs: HashMap<String, u64>,
 }
 
+impl Public {
+    fn last_input(&self, client: &str) -> u64 {
+        self.inputs.get(client).copied().unwrap_or(0)
+    }
+
+    fn remember_input(&mut self, client: &str, number: u64) {
+        if self.inputs.len() >= MOST_INPUTS && !self.inputs.contains_key(client) {
+            self.inputs.clear();
+        }
+        self.inputs.insert(client.to_string(), number);
+    }
+}
+
 /// What clients hear beside the bytes.
 #[derive(Debug, Clone)]
 pub enum News {
@@ -170,6 +183,11 @@ impl Terminal {
         self.inbox.send(message).await.map_err(|_| self.gone())
     }
 
+    /// Has its program asked to hear of the focus, as far as is known?
+    fn wants_focus(&self) -> bool {
+        self.model.look(|screen| screen.modes().focus)
+    }
+
     fn gone(&self) -> Error {
         Error::new(ErrorCode::SessionTerminated, format!("the program of {} has ended", self.spec.id))
             .hint("its last screen is still readable; create another terminal to go on")
@@ -259,14 +277,15 @@ impl Terminal {
             let (place, size) = self.tape.place_at(offset);
             return Resume { place, size, snapshot: None };
         }
-        self.picture()
+        self.picture(usize::MAX)
     }
 
-    /// A snapshot with as much history as a client is sent at once.
-    pub fn picture(&self) -> Resume {
+    /// A snapshot with as much history as a client wants and is sent at once.
+    pub fn picture(&self, history_lines: usize) -> Resume {
         self.take(|screen| {
             let fits = |s: &Snapshot| s.bytes.len() <= MOST_PICTURE;
-            let tries = [usize::MAX, 4000, 1000, 200].into_iter().map(|lines| screen.snapshot_with(lines));
+            let tries = [usize::MAX, 4000, 1000, 200].map(|lines| lines.min(history_lines));
+            let tries = tries.into_iter().map(|lines| screen.snapshot_with(lines));
             tries.into_iter().find(fits).unwrap_or_else(|| screen.snapshot_with(0))
         })
     }
@@ -301,25 +320,41 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// Types. Numbered input that was seen before is taken as done.
-    pub async fn input(&self, numbered: Option<(&str, u64)>, bytes: Vec<u8>) -> Result<(), Error> {
-        if let Some((client, number)) = numbered {
+    /// Types. Numbered input that was seen before is taken as done. A connection may go at any moment, and its waiting
+    /// with it: then the input is either not taken, and comes again, or in the program's line.
+    pub async fn input(&self, numbered: Option<(&str, u64)>, mut bytes: Vec<u8>) -> Result<(), Error> {
+        if numbered.is_some_and(|(client, number)| self.terminal.public().last_input(client) >= number) {
+            return Ok(());
+        }
+        match focus_report(&bytes) {
+            // Nobody typed that: it says nothing about who drives, and is for programs that asked for it.
+            Some(focused) => {
+                // its window saw the program ask before we may have
+                self.terminal.model.reach_now().await;
+                let news = self.terminal.public().clients.focus(self.id, focused);
+                if !news || !self.terminal.wants_focus() {
+                    bytes.clear();
+                }
+            }
+            None if self.terminal.public().clients.drive(self.id) => {
+                self.settle_size().await?;
+                self.terminal.tell_news(News::Presence);
+            }
+            None => {}
+        }
+        let (reply, taken) = oneshot::channel();
+        let room = self.terminal.inbox.reserve().await.map_err(|_| self.terminal.gone())?;
+        {
             let mut public = self.terminal.public();
-            let last = public.inputs.get(client).copied().unwrap_or(0);
-            if number <= last {
-                return Ok(());
+            if let Some((client, number)) = numbered {
+                if public.last_input(client) >= number {
+                    return Ok(());
+                }
+                public.remember_input(client, number);
             }
-            if public.inputs.len() >= MOST_INPUTS && !public.inputs.contains_key(client) {
-                public.inputs.clear();
-            }
-            public.inputs.insert(client.to_string(), number);
+            room.send(Message::Input { bytes, reply: Some(reply) });
         }
-        let took_over = self.terminal.public().clients.drive(self.id);
-        if took_over {
-            self.settle_size().await?;
-            self.terminal.tell_news(News::Presence);
-        }
-        self.terminal.send(Message::Input { bytes, reply: None }).await
+        taken.await.unwrap_or_else(|_| Err(self.terminal.gone()))
     }
 
     /// Its window has this size.
@@ -360,20 +395,50 @@ impl Viewer {
 
 impl Drop for Viewer {
     fn drop(&mut self) {
-        {
+        let lost_focus = {
             let mut public = self.terminal.public();
-            public.clients.leave(self.id);
+            let lost_focus = public.clients.leave(self.id);
             if public.clients.is_empty() {
                 public.detached = Instant::now();
             }
+            lost_focus
+        };
+        if lost_focus && self.terminal.wants_focus() {
+            // one whose line is full is not waited for: it would hear of it too late anyway
+            let _ = self.terminal.inbox.try_send(Message::Input { bytes: b"\x1b[O".to_vec(), reply: None });
         }
         self.terminal.tell_news(News::Presence);
     }
+}
+
+/// What a window says of itself when a program has asked for that (mode 1004), and nothing else; the last of it counts.
+fn focus_report(bytes: &[u8]) -> Option<bool> {
+    let (reports, []) = bytes.as_chunks::<3>() else { return None };
+    let focused = |report: &[u8; 3]| match report {
+        b"\x1b[I" => Some(true),
+        b"\x1b[O" => Some(false),
+        _ => None,
+    };
+    reports.iter().map(focused).collect::<Option<Vec<bool>>>()?.last().copied()
 }
 
 pub fn signal_name(exit: Exit) -> Option<String> {
     match exit {
         Exit::Code(_) => None,
         Exit::Signal(number) => Some(trl_sys::signal::name(number)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_focus_report_is_nothing_else() {
+        assert_eq!(focus_report(b"\x1b[I"), Some(true));
+        assert_eq!(focus_report(b"\x1b[I\x1b[O"), Some(false));
+        for other in [&b""[..], b"\x1b[", b"\x1b[A", b"\x1b[Ix", b"x\x1b[I", b"\x1b[I\x1b[A", b"\x1bOI"] {
+            assert_eq!(focus_report(other), None, "{other:?}");
+        }
     }
 }

@@ -58,11 +58,13 @@ impl Model {
         screens: &Screens,
         said: mpsc::UnboundedSender<Fed>,
     ) -> io::Result<Arc<Self>> {
+        // Its first size it knows: one that never says anything would not be read to be told.
+        let (place, _) = tape.place_at(0);
         Ok(Arc::new(Self {
             tape: Arc::clone(tape),
-            inner: Mutex::new(Inner { screen: None, size, history_bytes, place: Tape::origin() }),
             fed: AtomicU64::new(0),
-            sized: AtomicU64::new(0),
+            sized: AtomicU64::new(place.mark()),
+            inner: Mutex::new(Inner { screen: None, size, history_bytes, place }),
             progress: Notify::new(),
             queued: AtomicBool::new(false),
             said,

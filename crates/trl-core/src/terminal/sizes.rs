@@ -1,4 +1,4 @@
-//! How large a terminal is, by policy. Pure.
+//! Who is attached to a terminal: whose window decides its size, and who looks at it. Pure.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +15,8 @@ pub struct Client {
     /// May type, and so has a say in the size.
     pub drives: bool,
     pub window: Option<Size>,
+    /// Its window has the focus, as far as it said.
+    pub focused: bool,
 }
 
 /// Who is attached, and whose window counts.
@@ -38,10 +40,12 @@ impl Clients {
         id
     }
 
-    /// A driver that leaves keeps the size it gave: the next one that types or claims takes over.
-    pub fn leave(&mut self, id: u64) {
-        self.all.remove(&id);
+    /// A driver that leaves keeps the size it gave: the next one that types or claims takes over. True when the focus went
+    /// with it.
+    pub fn leave(&mut self, id: u64) -> bool {
+        let had_focus = self.all.remove(&id).is_some_and(|c| c.focused);
         self.driver = self.driver.filter(|d| *d != id);
+        had_focus && !self.is_looked_at()
     }
 
     /// It typed, or claimed to drive. True when that made it the driver.
@@ -58,6 +62,18 @@ impl Clients {
         let was = self.driver == Some(id);
         self.driver = self.driver.filter(|d| *d != id);
         was
+    }
+
+    /// Its window got the focus or lost it. True when the program is to hear so: that all of them lost it, or one has it.
+    pub fn focus(&mut self, id: u64, focused: bool) -> bool {
+        let Some(client) = self.all.get_mut(&id).filter(|c| c.drives) else { return false };
+        client.focused = focused;
+        focused || !self.is_looked_at()
+    }
+
+    /// Has any of them the focus?
+    pub fn is_looked_at(&self) -> bool {
+        self.all.values().any(|c| c.focused)
     }
 
     /// Its window has this size now. The first one to say so drives if nobody does.
@@ -111,7 +127,23 @@ mod tests {
     }
 
     fn join(clients: &mut Clients, drives: bool) -> u64 {
-        clients.join(Client { name: "x".into(), drives, window: None })
+        clients.join(Client { name: "x".into(), drives, window: None, focused: false })
+    }
+
+    #[test]
+    fn the_focus_is_lost_when_nobody_has_it() {
+        let mut clients = Clients::new(SizePolicy::Driver);
+        let (desk, phone) = (join(&mut clients, true), join(&mut clients, true));
+        let viewer = join(&mut clients, false);
+        assert!(clients.focus(desk, true));
+        assert!(!clients.focus(phone, false), "a second window in the background says nothing new");
+        assert!(clients.focus(phone, true), "the first has not noticed yet");
+        assert!(!clients.focus(desk, false), "the second has it");
+        assert!(!clients.focus(viewer, true) && !clients.focus(viewer, false));
+        assert_eq!(clients.driver(), None, "to look is not to drive");
+        assert!(!clients.leave(desk));
+        assert!(clients.leave(phone), "it leaves with the focus");
+        assert!(!clients.leave(viewer));
     }
 
     #[test]

@@ -434,7 +434,7 @@ impl Task {
         self.phase = Phase::Live;
         Counters::add(&self.engine.counters.terminals);
         let (terminal_id, shell) = (self.terminal.spec.id.clone(), self.terminal.spec.argv[0].clone());
-        self.engine.events.emit(Happening::TerminalCreated { terminal_id, shell });
+        self.engine.events.emit(&self.terminal.spec.owner, Happening::TerminalCreated { terminal_id, shell });
         if let Some(created) = self.created.take() {
             let _ = created.send(Ok(()));
         }
@@ -535,7 +535,9 @@ impl Task {
         self.terminal.model.wake();
         let terminal_id = self.terminal.spec.id.clone();
         let exit_code = exit.shell_code();
-        self.engine.events.emit(Happening::TerminalEnded { terminal_id, exit_code, reason });
+        self.engine
+            .events
+            .emit(&self.terminal.spec.owner, Happening::TerminalEnded { terminal_id, exit_code, reason });
         for reply in std::mem::take(&mut self.replies) {
             let _ = reply.send(());
         }

@@ -1,27 +1,24 @@
 //! `trl term`: programs on terminals, typed at and looked at from here.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
 use trl_proto::terminal::{
-    CreateParams, DestroyParams, InputParams, InputTaken, ListParams, ResizeParams, Screen, ScreenFormat,
-    ScreenParams, SignalParams, SizePolicy, TerminalInfo, TerminalList, TerminalParams, TerminalState,
+    CreateParams, DestroyParams, ListParams, ResizeParams, Screen, ScreenFormat, ScreenParams, SignalParams,
+    SizePolicy, TerminalInfo, TerminalList, TerminalParams, TerminalState,
 };
-use trl_proto::{Method, TerminalId, Text, by_name};
+use trl_proto::{Method, TerminalId, by_name};
 
 use super::failure::Failure;
-use super::keys;
 use super::print::{self, Format, Output};
 use super::run::{Autostart, absolute, assignment};
+use super::send;
 use super::session::{ago, done, secret};
 use super::table::Table;
 use crate::client::{self, Auth, Client, Start};
 use crate::config::{Config, units};
-
-/// What one read of stdin asks for, and so what one `terminal.input` carries.
-const CHUNK: usize = 64 << 10;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum TermCommand {
@@ -32,8 +29,8 @@ pub(super) enum TermCommand {
     /// Show everything about a terminal
     Info(OneArgs),
     /// Type into a terminal
-    #[command(after_long_help = keys::NAMES)]
-    Send(SendArgs),
+    #[command(after_long_help = send::NAMES)]
+    Send(send::SendArgs),
     /// Show what a person would see
     Screen(ScreenArgs),
     /// Give a terminal another size; its program is told
@@ -111,20 +108,6 @@ pub(super) struct OneArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct SendArgs {
-    /// Its id or name
-    terminal: String,
-    /// What to type, as it is [default: our stdin to its end, unless a key is given]
-    text: Option<String>,
-    /// Press this key after the text: Enter, Tab, Up, F5, C-c, M-x, ...
-    #[arg(short, long = "key", value_name = "KEY", value_parser = keys::parse)]
-    keys: Vec<keys::Key>,
-    /// Press Enter at the end
-    #[arg(short, long)]
-    enter: bool,
-}
-
-#[derive(Debug, clap::Args)]
 pub(super) struct ScreenArgs {
     /// Its id or name
     terminal: String,
@@ -177,7 +160,7 @@ pub(super) async fn run(config: &Config, command: TermCommand) -> Result<u8, Fai
         TermCommand::New(args) => create(&client, args).await?,
         TermCommand::Ls(args) => list(&client, args).await?,
         TermCommand::Info(args) => info(&client, &args).await?,
-        TermCommand::Send(args) => send(&client, args).await?,
+        TermCommand::Send(args) => send::send(&client, args).await?,
         TermCommand::Screen(args) => screen(&client, &args).await?,
         TermCommand::Resize(args) => resize(&client, &args).await?,
         TermCommand::Signal(args) => signal(&client, args).await?,
@@ -250,46 +233,6 @@ fn state(terminal: &TerminalInfo) -> String {
 async fn info(client: &Client, args: &OneArgs) -> Result<(), Failure> {
     let params = TerminalParams { terminal_id: resolve(client, &args.terminal).await? };
     print::reply(&client.call(Method::TerminalGet, &params).await?, args.output.format())
-}
-
-/// The text, then the keys, then Enter.
-async fn send(client: &Client, args: SendArgs) -> Result<(), Failure> {
-    let terminal_id = resolve(client, &args.terminal).await?;
-    let nothing = args.keys.is_empty() && !args.enter;
-    match args.text {
-        Some(text) => type_in(client, &terminal_id, text.as_bytes()).await?,
-        None if nothing => type_stdin(client, &terminal_id).await?,
-        None => {}
-    }
-    let mut pressed = args.keys.concat();
-    pressed.extend(args.enter.then_some(b'\r'));
-    if !pressed.is_empty() {
-        type_in(client, &terminal_id, &pressed).await?;
-    }
-    Ok(())
-}
-
-async fn type_stdin(client: &Client, terminal_id: &TerminalId) -> Result<(), Failure> {
-    let mut bytes = vec![0; CHUNK];
-    loop {
-        match io::stdin().lock().read(&mut bytes) {
-            Ok(0) => return Ok(()),
-            Ok(length) => type_in(client, terminal_id, &bytes[..length]).await?,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e.into()),
-        }
-    }
-}
-
-async fn type_in(client: &Client, terminal_id: &TerminalId, bytes: &[u8]) -> Result<(), Failure> {
-    let text = Text::exact(bytes);
-    let params = InputParams {
-        terminal_id: terminal_id.clone(),
-        data: text.data.into_owned(),
-        encoding: Some(text.encoding),
-    };
-    client.call::<InputTaken>(Method::TerminalInput, &params).await?;
-    Ok(())
 }
 
 async fn screen(client: &Client, args: &ScreenArgs) -> Result<(), Failure> {

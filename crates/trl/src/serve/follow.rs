@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trl_core::events::Told;
 use trl_core::execution::Execution;
 use trl_core::output::{Follower, Log};
 use trl_proto::envelope;
@@ -173,29 +174,24 @@ impl Events {
                 events = client.server.manager.engine.events.after(self.seen) => events,
                 () = client.outbox.closed() => return,
             };
-            for event in events {
-                self.seen = event.seq;
-                if self.wants(client, &event.what) {
-                    client.outbox.send(envelope::push(self.dialect, "event", &event));
+            for told in events {
+                self.seen = told.event.seq;
+                if self.wants(&told) {
+                    client.outbox.send(envelope::push(self.dialect, "event", &told.event));
                 }
             }
         }
     }
 
-    fn wants(&self, client: &Client, what: &trl_proto::event::Happening) -> bool {
+    fn wants(&self, told: &Told) -> bool {
+        let what = &told.event.what;
         let session = what.session_id();
         let kind = self.params.kinds.as_ref().is_none_or(|kinds| kinds.contains(&what.kind()));
-        let manager = &client.server.manager;
-        let own = match (session, what.terminal_id()) {
-            (Some(session), _) => self.principal.may_see(manager, session),
-            (None, Some(terminal)) => self.principal.may_hear_of(manager, terminal),
-            (None, None) => true,
-        };
         let asked = match (&self.params.session_id, session) {
             (Some(id), Some(session)) => id == session,
             (Some(_), None) => what.terminal_id().is_none(),
             (None, _) => true,
         };
-        kind && own && asked
+        kind && asked && self.principal.may_hear(told)
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use tokio::net::UnixStream;
 use trl_core::Manager;
+use trl_core::events::Told;
 use trl_core::execution::Execution;
 use trl_core::manager::{Caller, Origin};
 use trl_core::session::handle::Session;
@@ -179,12 +180,14 @@ impl Principal {
         }
     }
 
-    /// May it hear what happens to this terminal, which may be forgotten by now?
-    pub(crate) fn may_hear_of(&self, manager: &Manager, terminal: &TerminalId) -> bool {
+    /// May it hear of this, whose session or terminal may be forgotten by now?
+    pub(crate) fn may_hear(&self, told: &Told) -> bool {
+        let Some(owner) = &told.owner else { return true };
         match self.sight() {
             Sight::Everything => true,
-            Sight::Own(_) => manager.terminal(terminal).is_ok_and(|t| self.may_see_terminal(&t)),
-            Sight::One(_) | Sight::Nothing => false,
+            Sight::Own(name) => **owner == *name,
+            Sight::One(own) => told.event.what.session_id() == Some(own),
+            Sight::Nothing => false,
         }
     }
 

@@ -11,8 +11,21 @@ use trl_proto::terminal::{
 };
 use trl_proto::text::decode;
 use trl_proto::{Error, TerminalId, Text};
+use trl_screen::Key;
 
 use super::rpc::Call;
+
+/// What a terminal sends for these keys in the modes its program has set by now.
+async fn pressed(terminal: &Terminal, names: &[String]) -> Result<Vec<u8>, Error> {
+    let keys: Vec<Key> =
+        names.iter().map(|name| name.parse()).collect::<Result<_, _>>().map_err(Error::invalid)?;
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    terminal.model.reach_now().await;
+    let modes = terminal.model.look(|screen| screen.modes());
+    Ok(keys.iter().flat_map(|key| key.encode(&modes)).collect())
+}
 
 impl Call<'_> {
     fn terminal(&self, id: &TerminalId) -> Result<Arc<Terminal>, Error> {
@@ -39,7 +52,11 @@ impl Call<'_> {
     pub(super) async fn type_into_terminal(&self) -> Result<InputTaken, Error> {
         let params: InputParams = self.request.params()?;
         let terminal = self.terminal(&params.terminal_id)?;
-        let bytes = decode(params.data, params.encoding.unwrap_or_default())?;
+        if params.data.is_none() && params.keys.is_none() {
+            return Err(Error::invalid("`data` or `keys` is needed"));
+        }
+        let mut bytes = decode(params.data.unwrap_or_default(), params.encoding.unwrap_or_default())?;
+        bytes.extend(pressed(&terminal, &params.keys.unwrap_or_default()).await?);
         let written_bytes = bytes.len() as u64;
         terminal.input(bytes).await?;
         Ok(InputTaken { terminal_id: params.terminal_id, written_bytes })

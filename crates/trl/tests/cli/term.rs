@@ -1,9 +1,10 @@
 //! `trl term`: from starting a terminal to what is left of it.
 
+use std::fs::File;
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use trl_testkit::{Daemon, Value, eventually};
+use trl_testkit::{Daemon, Value, eventually, json};
 
 use crate::{command, daemon, heard, ok, said, trl};
 
@@ -59,6 +60,72 @@ fn keys_and_stdin_are_typed() {
     shows(&daemon, &id, "^[[A^[x^[[15~");
     let wrong = trl(&daemon, &["term", "send", &id, "--key", "Entre"]);
     assert!(wrong.code == 2 && wrong.err.contains("`Entre` is no key"), "{wrong:?}");
+}
+
+#[test]
+fn arrows_and_the_keypad_are_sent_as_the_program_asked_for_them() {
+    let daemon = daemon();
+    let script = "stty raw -echo; printf '\\033[?1h\\033='; echo ready; cat -v";
+    let id = ok(&daemon, &["term", "new", "--", "sh", "-c", script]);
+    shows(&daemon, &id, "ready");
+    let keys = ["Up", "End", "C-Left", "KP5", "F1", "M-x", "C-a"];
+    let keys = keys.iter().flat_map(|key| ["--key", key]);
+    let send: Vec<&str> = ["term", "send", &id, "<"].into_iter().chain(keys).collect();
+    ok(&daemon, &send);
+    shows(&daemon, &id, "<^[OA^[OF^[[1;5D^[Ou^[OP^[x^A");
+}
+
+/// How much waits for the terminal's program, asked without adding to it.
+fn waiting(daemon: &Daemon, terminal: &str) -> u64 {
+    let more_than_ever_fits = "x".repeat((1 << 20) + 1);
+    let params = json!({"terminal_id": terminal, "data": more_than_ever_fits});
+    let refused = daemon.client().call("terminal.input", params).expect_err("too much");
+    refused.detail("waiting_bytes").as_u64().expect("a number")
+}
+
+#[test]
+fn a_slow_program_is_waited_for() {
+    let daemon = daemon();
+    let (gate, done) = (daemon.dir().fifo("gate"), daemon.dir().fifo("done"));
+    let text: String = (0..4 << 16).map(|n| format!("{n:015}\n")).collect();
+    assert_eq!(text.len(), 4 << 20);
+    // A quarter at a time, each when it is let.
+    let script = format!(
+        "stty raw -echo; for n in 1 2 3 4; do read go <{gate}; head -c {}; echo $n >{done}; done | cksum; stty sane",
+        1 << 20
+    );
+    let id = ok(&daemon, &["term", "new", "--", "sh", "-c", &script]);
+    let sent = File::open(daemon.dir().file("sent", &text)).expect("a file");
+    let sender = command(&daemon, &["term", "send", &id]).stdin(sent).spawn().expect("it runs");
+    // The line of the terminal is full each time, so the sender had to wait each time; the end of it just fits.
+    let mut signals = daemon.dir().listen("done");
+    for quarter in 1..=4 {
+        if quarter < 4 {
+            eventually("it is full", || waiting(&daemon, &id) > (1 << 20) - (64 << 10));
+        }
+        let gate = daemon.dir().open_gate("gate");
+        assert_eq!(signals.line(), quarter.to_string());
+        drop(gate);
+    }
+    assert_eq!(heard(sender.wait_with_output().expect("it ends")).code, 0);
+    eventually("it has ended", || info(&daemon, &id)["state"] == "exited");
+    let sent = File::open(daemon.dir().join("sent")).expect("a file");
+    let sum = heard(Command::new("cksum").stdin(sent).output().expect("cksum runs")).out;
+    assert!(ok(&daemon, &["term", "screen", &id]).contains(sum.trim()), "{sum}");
+}
+
+#[test]
+fn a_program_that_never_reads_is_given_up() {
+    let daemon = daemon();
+    let id = ok(&daemon, &["term", "new", "--", "sh", "-c", "stty raw -echo; exec sleep 1000"]);
+    let sent = File::open(daemon.dir().file("sent", vec![b'x'; 2 << 20])).expect("a file");
+    let mut sender = command(&daemon, &["term", "send", &id, "--timeout", "300ms"]);
+    let said = said(sender.stdin(sent));
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains(&format!("the program of {id} has read nothing for 300ms")), "{said:?}");
+    // An interrupt still gets through.
+    ok(&daemon, &["term", "signal", &id, "INT"]);
+    eventually("it has ended", || info(&daemon, &id)["state"] == "exited");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The HTTP door: every route, and every attack it has a defence against.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
+mod cuts;
 mod events;
 mod limits;
 mod origin;
@@ -8,6 +9,7 @@ mod ownership;
 mod roles;
 mod routes;
 mod rpc;
+mod scenarios;
 mod terminals;
 mod tokens;
 mod unix;

@@ -84,6 +84,78 @@ fn events_of_others_are_not_heard() {
 }
 
 #[test]
+fn two_agents_hear_only_of_their_own_sessions_and_terminals_and_to_the_end() {
+    let daemon = daemon();
+    let agents = [agent(&daemon, json!({})), agent(&daemon, json!({}))];
+    let subscribe = |token: &str, params: Value| {
+        let mut ws = WebSocket::with_token(&daemon.http(), token).expect("a web socket");
+        ws.ok("events.subscribe", params);
+        ws
+    };
+    let mut early: Vec<_> = agents.iter().map(|(_, token)| subscribe(token, json!({}))).collect();
+    // Both do the same at the same time; everything is over and forgotten in the end.
+    let begun: Vec<_> = agents.iter().map(|(http, _)| (http, something_of_each(http))).collect();
+    let own: Vec<Vec<Value>> = begun.into_iter().map(|(http, own)| over(http, own)).collect();
+    for ((http, token), (mut own, early)) in agents.iter().zip(own.into_iter().zip(&mut early)) {
+        let late = &mut subscribe(token, json!({"since": 0}));
+        let mut expected = vec![
+            ("session.created", own[0].clone()),
+            ("exec.finished", own[0].clone()),
+            ("session.ended", own[0].clone()),
+            ("terminal.created", own[1].clone()),
+            ("terminal.ended", own[1].clone()),
+        ];
+        // After all that was caused so far comes what is caused now, and nothing of the other's between.
+        let mark = http.ok("session.create", json!({}))["session_id"].clone();
+        own.push(mark.clone());
+        expected.push(("session.created", mark));
+        for ws in [early, late] {
+            let mut missing = expected.clone();
+            while !missing.is_empty() {
+                let event = ws.push("event");
+                let of = event.get("session_id").or(event.get("terminal_id")).expect("of something");
+                assert!(own.contains(of), "{event} is not its own: {own:?}");
+                missing.retain(|(kind, id)| event["kind"] != *kind || of != id);
+            }
+        }
+    }
+    // A terminal cannot be reached by another either, by whatever method.
+    let (mine, other) = (&agents[0].0, &agents[1].0);
+    let terminal = mine.ok("terminal.create", json!({"argv": ["cat"]}))["terminal_id"].clone();
+    for (method, more) in [
+        ("terminal.get", json!({})),
+        ("terminal.input", json!({"data": "x"})),
+        ("terminal.resize", json!({"cols": 90, "rows": 30})),
+        ("terminal.screen", json!({})),
+        ("terminal.snapshot", json!({})),
+        ("terminal.signal", json!({"signal": "TERM"})),
+        ("terminal.destroy", json!({})),
+        ("terminal.keep", json!({})),
+    ] {
+        let params = trl_testkit::merged(json!({"terminal_id": terminal}), more);
+        assert_eq!(other.refused(method, params), "FORBIDDEN", "{method}");
+    }
+    assert_eq!(
+        (count(mine, "terminal.list", "terminals"), count(other, "terminal.list", "terminals")),
+        (1, 0)
+    );
+}
+
+/// A session with a command and a terminal; their ids.
+fn something_of_each(http: &Http) -> Vec<Value> {
+    let session = http.ok("session.create", json!({}))["session_id"].clone();
+    http.ok("exec.run", json!({"session_id": session, "command": "true"}));
+    let terminal = http.ok("terminal.create", json!({"argv": ["cat"]}))["terminal_id"].clone();
+    vec![session, terminal]
+}
+
+fn over(http: &Http, ids: Vec<Value>) -> Vec<Value> {
+    http.ok("session.destroy", json!({"session_id": ids[0]}));
+    http.ok("terminal.destroy", json!({"terminal_id": ids[1]}));
+    ids
+}
+
+#[test]
 fn ceilings_hold() {
     let daemon = daemon();
     let (two, _) = agent(&daemon, json!({"max_sessions": 2}));

@@ -1,20 +1,17 @@
 //! Terminals over HTTP: REST, and clients that come, go, lag, type and watch.
 
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
-
 use trl_testkit::websocket::Arrived;
-use trl_testkit::{Attached, Daemon, Http, Random, Value, WebSocket, eventually, json, memmem};
+use trl_testkit::{Attached, Daemon, Http, Value, WebSocket, eventually, json, memmem};
 
 use crate::{builder, daemon, operator, with_role};
 
-fn create(http: &Http, params: &Value) -> String {
+pub(crate) fn create(http: &Http, params: &Value) -> String {
     let made = http.post("/api/terminals", params);
     assert_eq!(made.status, 201, "{}", made.text());
     made.json()["terminal_id"].as_str().expect("an id").to_string()
 }
 
-fn attach(daemon: &Daemon, terminal: &str, query: &str) -> Attached {
+pub(crate) fn attach(daemon: &Daemon, terminal: &str, query: &str) -> Attached {
     Attached::open(&daemon.http(), &daemon.operator_token(), terminal, query)
 }
 
@@ -174,6 +171,40 @@ fn sizes_come_where_they_happened_and_the_last_typist_decides() {
 }
 
 #[test]
+fn a_second_window_does_not_confuse_the_focus() {
+    let daemon = daemon();
+    let http = operator(&daemon);
+    let script = "stty raw -echo; printf '\\033[?1004h'; echo ready; head -c 8 | od -An -c; printf '\\033[?1004l'; echo off; \
+                  head -c 1 | od -An -c; sleep 1000";
+    let id = create(&http, &json!({"argv": ["sh", "-c", script]}));
+    let mut desk = attach(&daemon, &id, "client=desk&cols=120&rows=40");
+    desk.until_text("ready");
+    desk.input(b"\x1b[I");
+    // The snapshot brings the mode, and a window that is opened in the background says that it has no focus.
+    let mut other = attach(&daemon, &id, "client=other&cols=60&rows=20");
+    other.until_text("?1004h");
+    let said = other.input(b"\x1b[O");
+    let taken = |c: &Attached, n: u64| c.said.iter().any(|m| m["type"] == "input_ack" && m["iseq"] == n);
+    other.until(|c| taken(c, said));
+    let info = http.get(&format!("/api/terminals/{id}")).json();
+    assert_eq!((&info["cols"], &info["rows"]), (&json!(120), &json!(40)), "to look is not to drive");
+    // It leaves without the focus, then the first one with it: that is told. In between somebody types.
+    drop(other);
+    let said = desk.input(b"ab");
+    desk.until(|c| taken(c, said));
+    drop(desk);
+    let mut desk = attach(&daemon, &id, "client=late");
+    desk.until_text("off");
+    let screen = http.ok("terminal.screen", json!({"terminal_id": id}))["text"].as_str().unwrap().to_string();
+    assert!(screen.contains("033   [   I   a   b 033   [   O"), "{screen}");
+    // A program that does not ask for it is not typed at.
+    let said = desk.input(b"\x1b[I");
+    desk.until(|c| taken(c, said));
+    desk.input(b"x");
+    desk.until_text("   x");
+}
+
+#[test]
 fn a_viewer_sees_and_may_not_type() {
     let daemon = daemon();
     let id = quiet_shell(&operator(&daemon));
@@ -237,84 +268,6 @@ fn a_client_that_does_not_acknowledge_holds_nobody_up_and_gets_a_picture() {
     lazy.until_text("done2");
     let screen = http.ok("terminal.screen", json!({"terminal_id": id}))["text"].clone();
     assert!(screen.as_str().unwrap().contains("done2"));
-}
-
-/// Passes a connection on until so many bytes have come back, then kills it.
-fn cut_after(to: &str, bytes: usize) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let to = to.to_string();
-    std::thread::spawn(move || {
-        let (near, _) = listener.accept().unwrap();
-        let far = TcpStream::connect(to).unwrap();
-        let (mut up_from, mut up_to) = (near.try_clone().unwrap(), far.try_clone().unwrap());
-        std::thread::spawn(move || {
-            let _ = std::io::copy(&mut up_from, &mut up_to);
-        });
-        let (mut from, mut into) = (far.try_clone().unwrap(), near.try_clone().unwrap());
-        let mut left = bytes;
-        let mut buf = [0; 8192];
-        while left > 0 {
-            let most = left.min(buf.len());
-            match from.read(&mut buf[..most]) {
-                Ok(n) if n > 0 && into.write_all(&buf[..n]).is_ok() => left -= n,
-                _ => break,
-            }
-        }
-        let _ = near.shutdown(Shutdown::Both);
-        let _ = far.shutdown(Shutdown::Both);
-    });
-    address
-}
-
-/// How often a connection is killed at a random byte in this test; the bar of ten thousand is `TRL_CUTS=10000`.
-fn cuts() -> u64 {
-    std::env::var("TRL_CUTS").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
-}
-
-#[test]
-fn sockets_killed_at_random_bytes_lose_nothing_and_double_nothing() {
-    let daemon = daemon();
-    let http = operator(&daemon);
-    // A stream whose every byte is known: numbered lines, held back by what we type.
-    let id = create(
-        &http,
-        &json!({"argv": ["sh", "-c", "stty raw -echo; echo go; i=0; while read -r n; do n=$((i+n)); while [ $i -lt $n ]; do echo $i; i=$((i+1)); done; done"]}),
-    );
-    let expected = |count: u64| -> Vec<u8> {
-        let lines = (0..count).map(|i| format!("{i}\n"));
-        std::iter::once("go\n".to_string()).chain(lines).collect::<String>().into_bytes()
-    };
-    let mut random = Random::seeded(0x5eed);
-    let first = attach(&daemon, &id, "client=c");
-    let generation = first.generation().to_string();
-    drop(first);
-    eventually("it is ready", || http.get(&format!("/api/terminals/{id}")).json()["head"] == 3);
-    let mut all = b"go\n".to_vec();
-    let mut asked = 0;
-    for cut in 0..cuts() {
-        let more = 20 + random.below(60);
-        asked += more;
-        http.ok("terminal.input", json!({"terminal_id": id, "data": format!("{more}\n")}));
-        let address = cut_after(http.authority(), 200 + random.below(1500) as usize);
-        let query = format!("client=c&gen={generation}&since={}", all.len());
-        let door = Http::to(&format!("http://{address}"));
-        let Some(mut client) = Attached::try_open(&door, &daemon.operator_token(), &id, &query) else {
-            continue;
-        };
-        assert_eq!(client.resume["kind"], "delta", "cut {cut}");
-        assert_eq!(client.start, all.len() as u64);
-        let end = expected(asked).len();
-        while client.closed.is_none() && all.len() + client.bytes.len() < end {
-            client.take();
-        }
-        all.extend(&client.bytes);
-    }
-    let mut last = attach(&daemon, &id, &format!("gen={generation}&since={}", all.len()));
-    let whole = expected(asked);
-    last.until(|c| all.len() + c.bytes.len() >= whole.len());
-    all.extend(&last.bytes);
-    assert!(all == whole, "{} bytes, {} expected", all.len(), whole.len());
 }
 
 #[test]

@@ -63,6 +63,40 @@ fn any_bytes_can_be_typed() {
     assert!(terminal.screen().contains("00 01 ff c3 a9 21"), "{}", terminal.screen());
 }
 
+#[test]
+fn one_that_never_said_anything_can_be_looked_at_and_typed_into() {
+    let daemon = daemon();
+    let mut terminal = daemon.terminal_running("read line; echo \"got <$line>\"");
+    assert_eq!(terminal.screen().trim(), "");
+    terminal.snapshot();
+    let mut silent = daemon.terminal_running("stty -echo; exec sleep 1000");
+    silent.ok("terminal.input", json!({"keys": ["Up"]}));
+    silent.ok("terminal.resize", json!({"cols": 90, "rows": 30}));
+    assert_eq!(silent.ok("terminal.screen", json!({}))["cols"], 90);
+    terminal.ok("terminal.input", json!({"keys": ["x", "Enter"]}));
+    terminal.wait("got <x>");
+}
+
+#[test]
+fn keys_are_pressed_by_name_after_what_is_typed() {
+    let daemon = daemon();
+    let script = "stty raw -echo; echo ready; head -c 7 | od -An -c; printf '\\033[?1h'; echo application; head -c 6 | od -An -c";
+    let mut terminal = daemon.terminal_running(script);
+    terminal.wait("ready");
+    let taken = terminal.ok("terminal.input", json!({"data": "ab", "keys": ["Up", "C-c", "Enter"]}));
+    assert_eq!(taken["written_bytes"], 7);
+    terminal.wait("application");
+    terminal.ok("terminal.input", json!({"keys": ["Down", "F1"]}));
+    terminal.ended();
+    let screen = terminal.screen();
+    assert!(screen.contains("a   b 033   [   A 003  \\r"), "{screen}");
+    assert!(screen.contains("033   O   B 033   O   P"), "{screen}");
+    for wrong in [json!({"keys": ["Upp"]}), json!({})] {
+        let refused = terminal.call("terminal.input", wrong.clone()).expect_err("refused");
+        assert_eq!(refused.code, "INVALID_PARAMS", "{wrong}");
+    }
+}
+
 /// A program that asks, and shows what it is answered within the next bytes.
 fn asks(daemon: &trl_testkit::Daemon, question: &str, length: usize) -> Terminal {
     let script = format!(

@@ -8,7 +8,7 @@
 //! - none: raw bytes both ways, and `{"type":"resize","cols":..,"rows":..}` as text.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -143,7 +143,7 @@ impl Attach {
             Found::Terminal { terminal, may_type } => {
                 let drives = may_type && !self.ask.view_only;
                 let name = self.ask.client.clone().unwrap_or_else(|| "anonymous".into());
-                let (viewer, news) = terminal.attach(Client { name, drives, window: None });
+                let (viewer, news) = terminal.attach(Client { name, drives, window: None, focused: false });
                 if let Some(window) = self.ask.window {
                     let _ = viewer.show(window).await;
                 }
@@ -199,7 +199,8 @@ struct Desk<'a> {
     keep_alive: Duration,
     /// Bytes it says it has shown.
     acked: AtomicU64,
-    wants_picture: AtomicBool,
+    /// With at most so many lines above the screen.
+    wants_picture: Mutex<Option<usize>>,
     taken: Taken,
     waiting: Mutex<VecDeque<Value>>,
     heard: Mutex<Instant>,
@@ -244,7 +245,7 @@ enum Said {
     Resize { cols: u16, rows: u16 },
     Claim,
     Release,
-    Resync,
+    Resync { history_lines: Option<usize> },
     Signal { signal: String },
     History { before: Option<u64>, lines: Option<u64> },
 }
@@ -257,7 +258,7 @@ impl<'a> Desk<'a> {
             drives,
             keep_alive,
             acked: AtomicU64::new(0),
-            wants_picture: AtomicBool::new(false),
+            wants_picture: Mutex::default(),
             taken: Taken::default(),
             waiting: Mutex::default(),
             heard: Mutex::new(Instant::now()),
@@ -293,8 +294,8 @@ impl<'a> Desk<'a> {
             while let Some(message) = self.next_waiting() {
                 sink.say(&message).await?;
             }
-            if self.wants_picture.swap(false, Ordering::AcqRel) {
-                self.show_picture(sink, place, "asked for").await?;
+            if let Some(lines) = self.picture_wanted() {
+                self.show_picture(sink, place, "asked for", lines).await?;
             }
             let has_room = self.has_room(place);
             if has_room {
@@ -319,7 +320,7 @@ impl<'a> Desk<'a> {
                         continue;
                     }
                     Piece::Fell { .. } => {
-                        self.show_picture(sink, place, "too far behind").await?;
+                        self.show_picture(sink, place, "too far behind", usize::MAX).await?;
                         continue;
                     }
                     Piece::End => {
@@ -361,7 +362,7 @@ impl<'a> Desk<'a> {
             let scrollback = terminal.spec.scrollback as u64;
             // Whole, it can be replayed as it was; cut anywhere, only a picture is right.
             if terminal.tape.head() > scrollback || terminal.tape.start() > 0 {
-                return self.show_picture(sink, place, "").await;
+                return self.show_picture(sink, place, "", usize::MAX).await;
             }
             return Ok(());
         }
@@ -417,8 +418,14 @@ impl<'a> Desk<'a> {
     }
 
     /// The picture as it is now, in place of bytes it will not get.
-    async fn show_picture(&self, sink: &mut Sink, place: &mut Place, reason: &str) -> Result<(), Close> {
-        let resume = self.terminal().picture();
+    async fn show_picture(
+        &self,
+        sink: &mut Sink,
+        place: &mut Place,
+        reason: &str,
+        history_lines: usize,
+    ) -> Result<(), Close> {
+        let resume = self.terminal().picture(history_lines);
         self.place_at(&resume, place);
         if self.ask.rich {
             let Size { cols, rows } = resume.size;
@@ -450,6 +457,10 @@ impl<'a> Desk<'a> {
             Some(number) => sink.say(&json!({"type": "input_ack", "iseq": number})).await,
             None => Ok(()),
         }
+    }
+
+    fn picture_wanted(&self) -> Option<usize> {
+        self.wants_picture.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn next_waiting(&self) -> Option<Value> {
@@ -576,8 +587,9 @@ impl<'a> Desk<'a> {
                 self.wake.notify_one();
                 Ok(())
             }
-            Said::Resync => {
-                self.wants_picture.store(true, Ordering::Release);
+            Said::Resync { history_lines } => {
+                let lines = history_lines.unwrap_or(usize::MAX);
+                *self.wants_picture.lock().unwrap_or_else(PoisonError::into_inner) = Some(lines);
                 self.wake.notify_one();
                 Ok(())
             }
