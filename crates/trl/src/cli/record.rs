@@ -24,8 +24,8 @@ use crate::config::{Config, Secret, units};
 
 /// For the long help.
 pub(super) const ABOUT: &str = "\
-The recording begins with the terminal, or with the oldest picture that its ring (terminals.ring_bytes) still reaches
-back to. It is asciicast v3: `asciinema play FILE` shows it.";
+The recording begins with the terminal, or with the oldest picture that its ring (terminals.ring_bytes) still reaches \
+back to. It is asciicast v3, as `asciinema play` shows it.";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RecordArgs {
