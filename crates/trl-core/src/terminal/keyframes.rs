@@ -9,8 +9,11 @@ use trl_sys::pty::Size;
 
 use super::tape::Place;
 
-/// A picture is followed by at least so many times its own size of bytes before the next.
-const WORTH: u64 = 16;
+/// A picture is followed by at least so many times its own size of bytes before the next: a byte of it takes about as
+/// long to write as one of them to understand, and may cost a flood a few percent of that.
+const WORTH: u64 = 32;
+/// One that is larger than this part of the ring is not kept.
+const LARGEST_PART: u64 = 8;
 
 /// What a terminal showed at a place of its tape, without what had left its screen.
 #[derive(Debug, Clone)]
@@ -47,8 +50,7 @@ impl Keyframes {
         }
         let size = frame.bytes.len() as u64;
         self.next = frame.place.offset + (ring / 4).max(WORTH * size);
-        // One that nothing could follow within the ring is not worth its room.
-        if WORTH * size < ring {
+        if LARGEST_PART * size <= ring {
             self.frames.push_back(frame);
         }
     }
@@ -97,9 +99,10 @@ mod tests {
 
     #[test]
     fn larger_screens_have_fewer_and_huge_ones_none() {
-        let (shortest, memory) = run(40_000);
+        let (shortest, memory) = run(20_000);
         assert!(shortest >= RING / 4, "{shortest}");
-        assert!(memory <= 80_000, "{memory}");
+        assert!(memory <= 3 * 20_000, "{memory}");
+        assert!(run(100_000).1 <= 100_000);
         assert_eq!(run(200_000), (0, 0));
     }
 }
