@@ -16,6 +16,11 @@ impl Stamp {
         Self { monotonic: Instant::now(), wall: Timestamp::now() }
     }
 
+    /// Whole seconds since 1970, on the wall clock.
+    pub fn unix_seconds(&self) -> i64 {
+        self.wall.as_second()
+    }
+
     /// Milliseconds are plenty for people.
     pub fn rfc3339(&self) -> String {
         let whole = Timestamp::from_millisecond(self.wall.as_millisecond()).unwrap_or(self.wall);

@@ -258,6 +258,19 @@ fn paths(of: &mut SchemaGenerator) -> Value {
                 "responses": answers(json!({"200": body("It, as it ended", "application/json", json!(terminal)), "404": refusal("No such terminal")})),
             },
         },
+        "/api/terminals/{terminal_id}/recording": {"get": {
+            "summary": "What it showed, from the oldest byte there is, as asciicast v3",
+            "parameters": [
+                {"name": "terminal_id", "in": "path", "required": true, "schema": {"type": "string"}},
+                {"name": "follow", "in": "query", "schema": {"enum": [0, 1]}, "description": "1: go on until the terminal ends"},
+                {"name": "idle_limit_s", "in": "query", "schema": {"type": "number", "exclusiveMinimum": 0}, "description": "The header's `idle_time_limit`"},
+            ],
+            "responses": answers(json!({
+                "200": body("A header, then one event a line", "application/x-asciicast", json!({"type": "string"})),
+                "400": refusal("Not possible as asked"),
+                "404": refusal("No such terminal"),
+            })),
+        }},
         "/api/tickets": {"post": {
             "summary": "A ticket for one WebSocket, good once and briefly",
             "responses": answers(json!({"201": body("The ticket", "application/json", json!(ticket))})),

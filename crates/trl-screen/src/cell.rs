@@ -80,6 +80,11 @@ impl Cell {
         self.content & (CODE | CLUSTER) != 0
     }
 
+    /// One character of one byte.
+    pub(crate) fn is_ascii(self) -> bool {
+        !self.is_cluster() && (1..0x80).contains(&self.code())
+    }
+
     /// The second cell of a wide character.
     pub(crate) fn is_tail(self) -> bool {
         self.width() == 0 && !self.has_content()

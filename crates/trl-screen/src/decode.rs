@@ -3,9 +3,9 @@
 //! Ill-formed input disappears without a mark, as the client does it: a stray or wrong byte drops the character it broke
 //! and is looked at again as the start of the next.
 
-/// A character that is not complete yet.
+/// From bytes to characters; holds one that is not complete yet.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Decoder {
+pub struct Decoder {
     code: u32,
     /// Bytes still to come.
     missing: u8,
@@ -14,6 +14,11 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
+    /// The characters these bytes complete.
+    pub fn decode(&mut self, bytes: &[u8]) -> String {
+        bytes.iter().filter_map(|byte| self.push(*byte)).filter_map(char::from_u32).collect()
+    }
+
     /// Bytes of an unfinished character.
     pub(crate) fn pending(&self) -> u8 {
         if self.missing == 0 { 0 } else { self.length - self.missing }
@@ -54,8 +59,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn decode(bytes: &[u8]) -> String {
-        let mut decoder = Decoder::default();
-        bytes.iter().filter_map(|&byte| decoder.push(byte)).filter_map(char::from_u32).collect()
+        Decoder::default().decode(bytes)
     }
 
     #[test]

@@ -47,6 +47,7 @@ mod terminal;
 mod view;
 mod width;
 
+pub use decode::Decoder;
 pub use dump::{Dump, DumpedBuffer, DumpedCell, DumpedLine};
 pub use event::{Event, Fed, Happened};
 pub use keys::Key;

@@ -202,6 +202,18 @@ impl Reply {
         (size > 0).then_some(chunk)
     }
 
+    /// The next line of a body sent in chunks, without its end; None after the last.
+    pub fn line(&mut self) -> Option<String> {
+        loop {
+            if let Some(end) = self.text.iter().position(|b| *b == b'\n') {
+                let line: Vec<u8> = self.text.drain(..=end).collect();
+                return Some(String::from_utf8_lossy(&line[..end]).into_owned());
+            }
+            let chunk = self.chunk()?;
+            self.text.extend(chunk);
+        }
+    }
+
     /// The next event or comment of an event stream; None at its end.
     pub fn event(&mut self) -> Option<SseEvent> {
         loop {

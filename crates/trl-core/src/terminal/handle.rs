@@ -13,6 +13,7 @@ use trl_screen::{Event, Screen, Snapshot};
 use trl_sys::pty::Size;
 use trl_sys::reap::Exit;
 
+use super::keyframes::Keyframe;
 use super::model::Model;
 use super::sizes::{Client, Clients};
 use super::spec::Spec;
@@ -295,10 +296,9 @@ impl Terminal {
         self.take(|screen| screen.snapshot_with(history_lines))
     }
 
-    fn take(&self, snapshot: impl FnOnce(&mut Screen) -> Snapshot) -> Resume {
-        let (snapshot, (cols, rows)) = self.model.look(|screen| (snapshot(screen), screen.size()));
-        let (place, _) = self.tape.place_at(snapshot.offset);
-        Resume { place, size: Size { cols, rows }, snapshot: Some(snapshot.bytes) }
+    fn take(&self, snapshot: impl FnOnce(&Screen) -> Snapshot) -> Resume {
+        let Keyframe { place, size, bytes } = self.model.take(snapshot);
+        Resume { place, size, snapshot: Some(bytes) }
     }
 }
 

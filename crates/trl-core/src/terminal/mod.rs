@@ -3,13 +3,17 @@
 //! 1. [`spec`]: what was asked for, checked. 2. [`task`] owns the processes and the pseudo-terminal: it moves bytes and
 //!    nothing else. 3. [`tape`] holds the bytes, with the sizes they were written for; everybody reads there.
 //! 4. [`model`] is the reader that knows what the terminal shows, on a thread of its own. 5. [`sizes`] is who is attached
-//!    and whose window counts. 6. [`handle`] is a terminal as everyone but its task sees it.
+//!    and whose window counts. 6. [`handle`] is a terminal as everyone but its task sees it. 7. [`recording`] is the
+//!    reader that plays it again: the tape with its [`times`], from the oldest of the model's [`keyframes`] on.
 
 pub mod handle;
+mod keyframes;
 pub mod model;
+pub mod recording;
 pub mod sizes;
 pub mod spec;
 pub mod tape;
 pub mod task;
+mod times;
 
 pub use handle::{Terminal, Viewer};

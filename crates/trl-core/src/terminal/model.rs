@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::{Notify, mpsc};
-use trl_screen::{Fed, Screen};
+use trl_screen::{Fed, Screen, Snapshot};
 use trl_sys::pty::Size;
 
+use super::keyframes::{Keyframe, Keyframes};
 use super::tape::{Piece, Place, Tape};
 
 /// Read at a time; a terminal that floods lets the others have their turn after this.
@@ -41,12 +42,23 @@ struct Inner {
     size: Size,
     history_bytes: usize,
     place: Place,
+    keyframes: Keyframes,
 }
 
 impl Inner {
     fn screen(&mut self) -> &mut Screen {
         let (size, history) = (self.size, self.history_bytes);
         self.screen.get_or_insert_with(|| Screen::new(size.cols, size.rows, history))
+    }
+
+    /// A picture, and where the tape goes on from it: a change of size that is not known yet is still to come.
+    fn take(&mut self, snapshot: impl FnOnce(&Screen) -> Snapshot) -> Keyframe {
+        let mut place = self.place;
+        let screen = self.screen();
+        let (cols, rows) = screen.size();
+        let Snapshot { offset, bytes } = snapshot(screen);
+        place.offset -= screen.offset() - offset;
+        Keyframe { place, size: Size { cols, rows }, bytes }
     }
 }
 
@@ -60,11 +72,12 @@ impl Model {
     ) -> io::Result<Arc<Self>> {
         // Its first size it knows: one that never says anything would not be read to be told.
         let (place, _) = tape.place_at(0);
+        let keyframes = Keyframes::new(tape.assured());
         Ok(Arc::new(Self {
             tape: Arc::clone(tape),
             fed: AtomicU64::new(0),
             sized: AtomicU64::new(place.mark()),
-            inner: Mutex::new(Inner { screen: None, size, history_bytes, place }),
+            inner: Mutex::new(Inner { screen: None, size, history_bytes, place, keyframes }),
             progress: Notify::new(),
             queued: AtomicBool::new(false),
             said,
@@ -119,6 +132,17 @@ impl Model {
         f(self.lock().screen())
     }
 
+    /// A picture of what it shows now, as far as that is known.
+    pub fn take(&self, snapshot: impl FnOnce(&Screen) -> Snapshot) -> Keyframe {
+        self.lock().take(snapshot)
+    }
+
+    /// The oldest picture from which everything is still on the tape.
+    pub fn keyframe(&self) -> Option<Keyframe> {
+        let inner = self.lock();
+        inner.keyframes.oldest(self.tape.start())
+    }
+
     /// Takes one piece. False when there was none.
     fn step(&self) -> bool {
         let mut inner = self.lock();
@@ -138,6 +162,10 @@ impl Model {
                 if !fed.events.is_empty() || !fed.replies.is_empty() {
                     // nobody listens any more once the terminal is over
                     let _ = self.said.send(fed);
+                }
+                if inner.keyframes.is_due(inner.place.offset) {
+                    let frame = inner.take(|screen| screen.snapshot_with(0));
+                    inner.keyframes.keep(frame, self.tape.assured(), self.tape.start());
                 }
             }
         }
@@ -199,5 +227,53 @@ impl Thread {
                 model.wake();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Budget;
+
+    fn world() -> (Arc<Tape>, Arc<Model>) {
+        let tape = Arc::new(Tape::new(1 << 20, Size { cols: 80, rows: 24 }, Budget::new(usize::MAX)));
+        let (said, _) = mpsc::unbounded_channel();
+        let model = Model::new(&tape, Size { cols: 80, rows: 24 }, 0, &Screens::default(), said).unwrap();
+        (tape, model)
+    }
+
+    #[tokio::test]
+    async fn a_size_the_picture_does_not_have_yet_is_still_to_come() {
+        let (tape, model) = world();
+        tape.append(b"wide \xe2\x82");
+        model.wake();
+        model.reach_now().await;
+        tape.resize(Size { cols: 40, rows: 10 });
+        let mut taken = model.take(|screen| screen.snapshot_with(0));
+        assert_eq!((taken.place.offset, taken.size.cols), (5, 80));
+        assert!(matches!(tape.read(&mut taken.place, 99), Piece::Bytes { offset: 5, .. }));
+        assert!(matches!(tape.read(&mut taken.place, 99), Piece::Resized(mark) if mark.size.cols == 40));
+    }
+
+    #[tokio::test]
+    async fn there_is_a_keyframe_once_the_ring_has_wrapped() {
+        let (tape, model) = world();
+        assert!(model.keyframe().is_none());
+        for line in 0..300_000 {
+            tape.append(format!("line {line}\r\n").as_bytes());
+            model.wake();
+            if line % 1000 == 0 {
+                model.reach_now().await;
+            }
+        }
+        model.reach_now().await;
+        let mut frame = model.keyframe().unwrap();
+        assert!(frame.place.offset >= tape.start() && tape.start() > 0);
+        let mut again = Screen::new(frame.size.cols, frame.size.rows, 0);
+        again.feed(&frame.bytes);
+        while let Piece::Bytes { bytes, .. } = tape.read(&mut frame.place, PIECE) {
+            again.feed(&bytes);
+        }
+        assert_eq!(again.text(), model.look(|screen| screen.text()));
     }
 }

@@ -1,15 +1,17 @@
 //! What a terminal's program has written, as every reader sees it: bytes by absolute offset, with the changes of size
-//! where they happened.
+//! where they happened, and when all of it came.
 //!
 //! One writer, any number of readers. A reader is a [`Place`] of its own, nothing is kept for it here, and nobody's
 //! slowness holds anything up: a reader that fell off the ring is told where it begins now.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::Notify;
 use trl_sys::pty::Size;
 
+use super::times::{Moment, Times};
 use crate::output::{Budget, Capacity, Kept};
 
 /// Sizes remembered; a terminal that is resized more often within the ring has a restless window.
@@ -21,6 +23,7 @@ const GRANTED: usize = 192 * 1024;
 pub struct Tape {
     inner: Mutex<Inner>,
     grown: Notify,
+    born: Instant,
 }
 
 #[derive(Debug)]
@@ -30,6 +33,7 @@ struct Inner {
     marks: VecDeque<Mark>,
     /// Of the first of `marks`.
     first_mark: u64,
+    times: Times,
     closed: bool,
 }
 
@@ -38,6 +42,8 @@ struct Inner {
 pub struct Mark {
     pub at: u64,
     pub size: Size,
+    /// When, since the tape was made.
+    pub ms: u64,
 }
 
 /// Where a reader stands.
@@ -78,11 +84,12 @@ impl Tape {
     pub fn new(bytes: usize, size: Size, budget: Arc<Budget>) -> Self {
         let inner = Inner {
             kept: Kept::new(Capacity::tail(bytes), budget, None).granted(GRANTED),
-            marks: VecDeque::from([Mark { at: 0, size }]),
+            marks: VecDeque::from([Mark { at: 0, size, ms: 0 }]),
             first_mark: 0,
+            times: Times::default(),
             closed: false,
         };
-        Self { inner: Mutex::new(inner), grown: Notify::new() }
+        Self { inner: Mutex::new(inner), grown: Notify::new(), born: Instant::now() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -90,15 +97,21 @@ impl Tape {
     }
 
     pub fn append(&self, bytes: &[u8]) {
-        self.lock().kept.append(bytes);
+        let now = self.ms_of(Instant::now());
+        let mut inner = self.lock();
+        let (at, start) = (inner.kept.total(), inner.start());
+        inner.times.note(at, now, start);
+        inner.kept.append(bytes);
+        drop(inner);
         self.grown.notify_waiters();
     }
 
     /// What is written from here on is for another size.
     pub fn resize(&self, size: Size) {
+        let ms = self.ms_of(Instant::now());
         let mut inner = self.lock();
         let at = inner.kept.total();
-        inner.marks.push_back(Mark { at, size });
+        inner.marks.push_back(Mark { at, size, ms });
         inner.forget_marks();
         drop(inner);
         self.grown.notify_waiters();
@@ -112,6 +125,16 @@ impl Tape {
 
     pub fn is_closed(&self) -> bool {
         self.lock().closed
+    }
+
+    /// When something happened, as a tape tells it: in milliseconds since it was made.
+    pub fn ms_of(&self, then: Instant) -> u64 {
+        u64::try_from(then.saturating_duration_since(self.born).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// When the bytes between two offsets came, in pieces; the first begins at `from`.
+    pub fn times(&self, from: u64, to: u64) -> Vec<Moment> {
+        self.lock().times.between(from, to)
     }
 
     /// Bytes written so far.
@@ -231,6 +254,13 @@ mod tests {
         Tape::new(bytes, size(80), Budget::new(usize::MAX))
     }
 
+    fn resized(piece: &Piece) -> (u64, Size) {
+        match piece {
+            Piece::Resized(mark) => (mark.at, mark.size),
+            other => panic!("{other:?}"),
+        }
+    }
+
     fn bytes(piece: Piece) -> (u64, Vec<u8>) {
         match piece {
             Piece::Bytes { offset, bytes } => (offset, bytes),
@@ -245,9 +275,9 @@ mod tests {
         tape.resize(size(40));
         tape.append(b"narrow");
         let mut place = Tape::origin();
-        assert_eq!(tape.read(&mut place, 99), Piece::Resized(Mark { at: 0, size: size(80) }));
+        assert_eq!(resized(&tape.read(&mut place, 99)), (0, size(80)));
         assert_eq!(bytes(tape.read(&mut place, 99)), (0, b"wide".to_vec()));
-        assert_eq!(tape.read(&mut place, 99), Piece::Resized(Mark { at: 4, size: size(40) }));
+        assert_eq!(resized(&tape.read(&mut place, 99)), (4, size(40)));
         assert_eq!(bytes(tape.read(&mut place, 99)), (4, b"narrow".to_vec()));
         assert_eq!(tape.read(&mut place, 99), Piece::Nothing);
         tape.close();

@@ -113,7 +113,9 @@ impl<'a> Writer<'a> {
             self.open_link(ext.link);
         }
         let parameters = sgr::parameters(style.fg, style.bg, ext.underline);
-        self.text(&format!("\x1b[{}m", if parameters == "0" { "" } else { &parameters }));
+        self.text("\x1b[");
+        self.text(if parameters == "0" { "" } else { &parameters });
+        self.text("m");
         self.protection(style.bg);
         self.style = style;
     }

@@ -26,9 +26,10 @@ impl Writer<'_> {
             }
         }
         self.unpacked = None;
+        let mut above = above.as_ref();
         for row in &buffer.rows {
-            self.next_row(row, above.as_ref());
-            above = Some(row.clone());
+            self.next_row(row, above);
+            above = Some(row);
         }
         self.set_style(Style::default());
         self.geometry(buffer, &self.terminal.kitty[0]);
@@ -51,6 +52,7 @@ impl Writer<'_> {
 
     pub(super) fn put_cell(&mut self, cell: Cell) {
         match &self.unpacked {
+            _ if cell.is_ascii() => self.out.push(cell.code() as u8),
             Some(clusters) if cell.is_cluster() => {
                 self.out.extend(clusters.cluster_text(cell.code()).as_bytes())
             }

@@ -18,6 +18,7 @@ mod flags;
 mod forward;
 mod print;
 mod quote;
+mod record;
 mod run;
 mod send;
 mod session;

@@ -13,6 +13,7 @@ use trl_proto::{Method, TerminalId, by_name};
 
 use super::failure::Failure;
 use super::print::{self, Format, Output};
+use super::record::{self, RecordArgs};
 use super::run::{Autostart, absolute, assignment};
 use super::send;
 use super::session::{ago, done, secret};
@@ -33,6 +34,9 @@ pub(super) enum TermCommand {
     Send(send::SendArgs),
     /// Show what a person would see
     Screen(ScreenArgs),
+    /// Write what a terminal showed to a file that asciinema plays
+    #[command(after_long_help = record::ABOUT)]
+    Record(RecordArgs),
     /// Give a terminal another size; its program is told
     Resize(ResizeArgs),
     /// Send a signal to whoever has the keyboard
@@ -162,6 +166,7 @@ pub(super) async fn run(config: &Config, command: TermCommand) -> Result<u8, Fai
         TermCommand::Info(args) => info(&client, &args).await?,
         TermCommand::Send(args) => send::send(&client, args).await?,
         TermCommand::Screen(args) => screen(&client, &args).await?,
+        TermCommand::Record(args) => return record::record(config, client, args).await,
         TermCommand::Resize(args) => resize(&client, &args).await?,
         TermCommand::Signal(args) => signal(&client, args).await?,
         TermCommand::Rm(args) => remove(&client, &args).await?,

@@ -4,6 +4,7 @@
 mod attach;
 mod exec;
 mod reach;
+mod record;
 mod run;
 mod session;
 mod term;

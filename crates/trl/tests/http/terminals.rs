@@ -225,6 +225,38 @@ fn a_viewer_sees_and_may_not_type() {
 }
 
 #[test]
+fn whoever_may_look_may_have_a_recording() {
+    let daemon = daemon();
+    let id = quiet_shell(&operator(&daemon));
+    let path = format!("/api/terminals/{id}/recording");
+    for role in ["viewer", "operator"] {
+        assert_eq!(with_role(&daemon, role).get(&path).status, 200, "{role}");
+    }
+    let agent = with_role(&daemon, "agent");
+    assert_eq!((agent.get(&path).status, agent.get(&path).code().as_str()), (403, "FORBIDDEN"));
+    let own = create(&agent, &json!({"argv": ["sleep", "1000"]}));
+    assert_eq!(agent.get(&format!("/api/terminals/{own}/recording")).status, 200);
+    assert_eq!(daemon.http().get(&path).status, 401);
+    let http = operator(&daemon);
+    assert_eq!(http.get("/api/terminals/t-nosuch00/recording").status, 404);
+    assert_eq!(http.get("/api/terminals/nonsense/recording").status, 400);
+    assert_eq!(http.get(&format!("{path}?follow=perhaps")).status, 400);
+    for verb in ["HEAD", "POST"] {
+        assert_eq!(http.send(verb, &path, &[], b"").status, 405, "{verb}");
+    }
+    let made = daemon.token("viewer", json!({}));
+    let mut live = daemon.http().with_token(made["token"].as_str().unwrap()).send(
+        "GET",
+        &format!("{path}?follow=1"),
+        &[],
+        b"",
+    );
+    while !live.line().unwrap().contains("ready") {}
+    http.ok("token.revoke", json!({"token_id": made["token_id"]}));
+    while live.line().is_some() {}
+}
+
+#[test]
 fn presence_title_bell_and_exit_are_told() {
     let daemon = daemon();
     let id = quiet_shell(&operator(&daemon));

@@ -7,6 +7,7 @@ mod input;
 mod inside;
 mod life;
 mod programs;
+mod recording;
 mod size;
 mod start;
 

@@ -5,18 +5,20 @@
 //!                                                                                      ├─ POST /rpc ─▶ rpc
 //!                                                                                      ├─ WS /ws/rpc ─▶ connection
 //!                                                                                      ├─ WS /ws/terminal ─▶ attach
-//!                                                                                      └─ events: output as SSE
+//!                                                                                      ├─ events: output as SSE
+//!                                                                                      └─ recording: asciicast
 //! ```
 //!
 //! - [`listener`]: where it stands, and who comes in. - [`guard`]: requests that a foreign web page could have caused.
-//! - [`gate`]: tokens and tickets. - [`routes`]: what there is. - [`ws`], [`attach`], [`events`]: what goes on after the
-//!   answer. - [`impatient`]: clients that do not take what they asked for. - [`answer`]: replies, refusals and the
+//! - [`gate`]: tokens and tickets. - [`routes`]: what there is. - [`ws`], [`attach`], [`events`], [`recording`]: what goes
+//!   on after the answer; [`asciicast`]: the form of a recording. - [`impatient`]: clients that do not take what they asked for. - [`answer`]: replies, refusals and the
 //!   headers of both. - [`metrics`]: figures for Prometheus.
 //!
 //! It decides nothing about methods: that is [`super::principal`], as on every transport. It has no TLS: another machine
 //! reaches it through something that has.
 
 mod answer;
+mod asciicast;
 mod attach;
 mod events;
 mod gate;
@@ -24,6 +26,7 @@ mod guard;
 mod impatient;
 mod listener;
 mod metrics;
+mod recording;
 mod routes;
 mod ws;
 

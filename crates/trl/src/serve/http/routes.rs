@@ -23,7 +23,7 @@ use super::super::rpc;
 use super::answer::{self, Answer, Refusal};
 use super::attach::{self, Attach, Found};
 use super::guard::{Page, one};
-use super::{Upgrade, Visit, events, metrics, ws};
+use super::{Upgrade, Visit, events, metrics, recording, ws};
 
 /// Written by `cargo xtask docs` from the types of the wire.
 const OPENAPI: &str = include_str!("../../../../../docs/openapi.json");
@@ -41,6 +41,7 @@ enum Route<'a> {
     /// All of them, or those of a workspace.
     Terminals(Option<&'a str>),
     Terminal(&'a str),
+    Recording(&'a str),
     WsTerminal(&'a str),
 }
 
@@ -66,8 +67,9 @@ impl<'a> Route<'a> {
         let listed =
             || between("/api/workspaces/", "/terminals").filter(plain).map(|w| Self::Terminals(Some(w)));
         let one = || between("/api/terminals/", "").filter(plain).map(Self::Terminal);
+        let recorded = || between("/api/terminals/", "/recording").filter(plain).map(Self::Recording);
         let attached = || between("/ws/terminal/", "").filter(plain).map(Self::WsTerminal);
-        events.or_else(listed).or_else(one).or_else(attached)
+        events.or_else(listed).or_else(one).or_else(recorded).or_else(attached)
     }
 
     fn verbs(&self) -> &'static [Verb] {
@@ -143,6 +145,10 @@ impl Visit {
             Route::WsTerminal(id) => self.terminal_socket(&mut request, id, page),
             Route::Terminals(workspace) => self.terminals(workspace, request).await,
             Route::Terminal(id) => self.one_terminal(id, request).await,
+            Route::Recording(id) => {
+                let query = uri.query().unwrap_or_default();
+                recording::stream(&self.door, self.who(request.headers())?, id, query)
+            }
             Route::Events(id) => {
                 events::stream(&self.door, self.who(request.headers())?, id, request.headers())
             }
@@ -151,7 +157,8 @@ impl Visit {
 
     fn check_verb(&self, route: &Route<'_>, verb: &Verb) -> Result<(), Refusal> {
         let wanted = route.verbs();
-        let head = *verb == Verb::HEAD && wanted.contains(&Verb::GET) && !matches!(route, Route::Events(_));
+        let streams = matches!(route, Route::Events(_) | Route::Recording(_));
+        let head = *verb == Verb::HEAD && wanted.contains(&Verb::GET) && !streams;
         if wanted.contains(verb) || head {
             return Ok(());
         }
