@@ -21,6 +21,7 @@ use crate::place::Place;
 use crate::registry::Registry;
 use crate::seats::{Seat, Seats};
 use crate::settings::Settings;
+use crate::terminal::Floods;
 use crate::terminal::model::Screens;
 
 #[derive(Debug)]
@@ -45,6 +46,7 @@ pub struct Engine {
     zygote: Mutex<Zygote>,
     spare_keeper: Mutex<Option<UnixStream>>,
     pub screens: Screens,
+    pub floods: Floods,
 }
 
 #[derive(Debug, Default)]
@@ -91,6 +93,7 @@ impl Engine {
             zygote: Mutex::new(Zygote::start()?),
             spare_keeper: Mutex::new(None),
             screens: Screens::default(),
+            floods: Floods::default(),
             settings,
         }))
     }

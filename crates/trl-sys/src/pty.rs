@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Pid;
@@ -23,10 +24,10 @@ pub struct Size {
 /// The daemon's side of one pseudo-terminal, inside an async runtime.
 #[derive(Debug)]
 pub struct Master {
-    fd: AsyncFd<Owned>,
+    fd: Arc<Owned>,
     /// Watches for room, only while there was none: every read of the program's side makes some, and wakes whoever
     /// watches.
-    room: Option<AsyncFd<Owned>>,
+    room: Option<AsyncFd<Arc<Owned>>>,
     /// The other side, held so that a program that closes and opens it does not look like the end.
     peer: Option<OwnedFd>,
 }
@@ -51,7 +52,6 @@ pub enum Read {
 }
 
 impl Master {
-    /// Must be called within a runtime.
     pub fn open(size: Size) -> io::Result<Self> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let fd = rustix::pty::openpt(flags)?;
@@ -63,27 +63,27 @@ impl Master {
         let mut modes = rustix::termios::tcgetattr(&peer)?;
         modes.input_modes |= InputModes::IUTF8;
         rustix::termios::tcsetattr(&peer, OptionalActions::Now, &modes)?;
-        let master = Self { fd: watch(fd, Interest::READABLE)?, room: None, peer: Some(peer) };
+        let master = Self { fd: Arc::new(Owned(fd)), room: None, peer: Some(peer) };
         master.resize(size)?;
         Ok(master)
     }
 
     /// The path a program opens.
     pub fn device(&self) -> io::Result<Vec<u8>> {
-        Ok(rustix::pty::ptsname(&self.fd.get_ref().0, Vec::new())?.into_bytes())
+        Ok(rustix::pty::ptsname(&self.fd.0, Vec::new())?.into_bytes())
     }
 
     /// Programs on the other side hear of it by SIGWINCH.
     pub fn resize(&self, size: Size) -> io::Result<()> {
         let size = Winsize { ws_col: size.cols, ws_row: size.rows, ws_xpixel: 0, ws_ypixel: 0 };
-        Ok(rustix::termios::tcsetwinsize(&self.fd.get_ref().0, size)?)
+        Ok(rustix::termios::tcsetwinsize(&self.fd.0, size)?)
     }
 
     /// The process group that has the keyboard.
     pub fn foreground(&self) -> Option<Pid> {
         let mut group: libc::pid_t = 0;
         // SAFETY: the kernel writes one pid to a live integer.
-        let got = unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::TIOCGPGRP, &mut group) };
+        let got = unsafe { libc::ioctl(self.fd.0.as_raw_fd(), libc::TIOCGPGRP, &mut group) };
         (got == 0).then(|| Pid::from_raw(group)).flatten()
     }
 
@@ -94,7 +94,7 @@ impl Master {
         if !bytes.iter().any(u8::is_ascii_control) {
             return None;
         }
-        let modes = rustix::termios::tcgetattr(&self.fd.get_ref().0).ok()?;
+        let modes = rustix::termios::tcgetattr(&self.fd.0).ok()?;
         let signals = modes.local_modes.contains(LocalModes::ISIG);
         if !signals || modes.local_modes.contains(LocalModes::NOFLSH) {
             return None;
@@ -123,12 +123,14 @@ impl Master {
         self.peer = None;
     }
 
-    /// Resolves when there is something to read. Cancel-safe.
-    pub async fn readable(&self) {
-        match self.fd.readable().await {
-            Ok(mut guard) => guard.retain_ready(),
-            Err(_) => std::future::pending().await,
-        }
+    /// Hears when there is something to read, on the runtime this is called in.
+    pub fn listen(&self) -> io::Result<Ear> {
+        Ok(Ear(watch(&self.fd, Interest::READABLE)?))
+    }
+
+    /// What can be read by whoever asks, wherever.
+    pub fn source(&self) -> Source {
+        Source(Arc::clone(&self.fd))
     }
 
     /// After a write that found no room, resolves when there is some. Cancel-safe.
@@ -140,30 +142,19 @@ impl Master {
         }
     }
 
-    pub fn read(&self, buf: &mut [u8]) -> Read {
-        match self.fd.try_io(Interest::READABLE, |fd| Ok(rustix::io::read(&fd.0, &mut *buf)?)) {
-            Ok(0) => Read::End,
-            Ok(n) => Read::Bytes(n),
-            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                Read::Nothing
-            }
-            // EIO: the last program has closed it
-            Err(_) => Read::End,
-        }
-    }
-
     /// How many bytes were taken; none when there is no room.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let write = |fd: &Owned| Ok(rustix::io::write(&fd.0, bytes)?);
+        let write = |fd: &Arc<Owned>| Ok(rustix::io::write(&fd.0, bytes)?);
         let done = match &self.room {
             Some(room) => room.try_io(Interest::WRITABLE, write),
-            None => write(self.fd.get_ref()),
+            None => write(&self.fd),
         };
         match done {
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 if self.room.is_none() {
-                    let second = self.fd.get_ref().0.try_clone();
-                    self.room = second.and_then(|fd| watch(fd, Interest::WRITABLE)).ok();
+                    // A descriptor of its own: one can be watched once only.
+                    let second = self.fd.0.try_clone().map(|fd| Arc::new(Owned(fd)));
+                    self.room = second.and_then(|fd| watch(&fd, Interest::WRITABLE)).ok();
                 }
                 Ok(0)
             }
@@ -175,9 +166,48 @@ impl Master {
     }
 }
 
-fn watch(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<Owned>> {
+/// Reads what programs have written.
+#[derive(Debug)]
+pub struct Source(Arc<Owned>);
+
+impl Source {
+    pub fn read(&self, buf: &mut [u8]) -> Read {
+        found(rustix::io::read(&self.0.0, buf).map_err(io::Error::from))
+    }
+}
+
+/// Hears when there is something to read.
+#[derive(Debug)]
+pub struct Ear(AsyncFd<Arc<Owned>>);
+
+impl Ear {
+    /// Resolves when there is something to read. Cancel-safe.
+    pub async fn readable(&self) {
+        match self.0.readable().await {
+            Ok(mut guard) => guard.retain_ready(),
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Like [`Source::read`]; when there was nothing, it listens on.
+    pub fn read(&self, buf: &mut [u8]) -> Read {
+        found(self.0.try_io(Interest::READABLE, |fd| Ok(rustix::io::read(&fd.0, &mut *buf)?)))
+    }
+}
+
+fn found(read: io::Result<usize>) -> Read {
+    match read {
+        Ok(0) => Read::End,
+        Ok(n) => Read::Bytes(n),
+        Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Read::Nothing,
+        // EIO: the last program has closed it
+        Err(_) => Read::End,
+    }
+}
+
+fn watch(fd: &Arc<Owned>, interest: Interest) -> io::Result<AsyncFd<Arc<Owned>>> {
     // SAFETY: it owns its descriptor, never gives it away, and always shows the same one.
-    Ok(unsafe { AsyncFd::register_with_interest(Owned(fd), interest) }?)
+    Ok(unsafe { AsyncFd::register_with_interest(Arc::clone(fd), interest) }?)
 }
 
 #[cfg(test)]
@@ -188,12 +218,12 @@ mod tests {
 
     const SIZE: Size = Size { cols: 80, rows: 24 };
 
-    async fn read_all(master: &Master) -> Vec<u8> {
+    async fn read_all(ear: &Ear) -> Vec<u8> {
         let mut all = Vec::new();
         let mut buf = [0; 4096];
         loop {
-            master.readable().await;
-            match master.read(&mut buf) {
+            ear.readable().await;
+            match ear.read(&mut buf) {
                 Read::Bytes(n) => all.extend_from_slice(&buf[..n]),
                 Read::Nothing => {}
                 Read::End => return all,
@@ -208,15 +238,16 @@ mod tests {
         let mut program = std::fs::OpenOptions::new().write(true).open(&device).unwrap();
         program.write_all(b"one").unwrap();
         drop(program);
-        master.readable().await;
+        let ear = master.listen().unwrap();
+        ear.readable().await;
         let mut buf = [0; 64];
-        assert_eq!(master.read(&mut buf), Read::Bytes(3));
-        assert_eq!(master.read(&mut buf), Read::Nothing, "held: not the end");
+        assert_eq!(ear.read(&mut buf), Read::Bytes(3));
+        assert_eq!(ear.read(&mut buf), Read::Nothing, "held: not the end");
         let mut program = std::fs::OpenOptions::new().write(true).open(&device).unwrap();
         program.write_all(b"two").unwrap();
         drop(program);
         master.let_go_of_peer();
-        assert_eq!(read_all(&master).await, b"two");
+        assert_eq!(read_all(&ear).await, b"two");
     }
 
     #[tokio::test]

@@ -9,6 +9,7 @@
 pub mod handle;
 mod keyframes;
 pub mod model;
+mod pump;
 pub mod recording;
 pub mod sizes;
 pub mod spec;
@@ -17,3 +18,4 @@ pub mod task;
 mod times;
 
 pub use handle::{Terminal, Viewer};
+pub use pump::Floods;

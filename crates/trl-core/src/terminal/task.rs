@@ -20,11 +20,12 @@ use trl_proto::{Error, ErrorCode};
 use trl_screen::{Event, Fed};
 use trl_sys::link::{Group, Notice, Request, Spawn};
 use trl_sys::poller::Watch;
-use trl_sys::pty::{Master, Read, Size};
+use trl_sys::pty::{Ear, Master, Size};
 use trl_sys::reap::Exit;
 use trl_sys::tree;
 
 use super::handle::{Message, News, Terminal, Wires};
+use super::pump::{Flood, Loudness, Pump};
 use crate::clock::Stamp;
 use crate::engine::{Counters, Engine};
 use crate::seats::Seat;
@@ -35,16 +36,6 @@ use crate::shell::channel::Link;
 
 /// Input that waits for a program that does not read; more is refused.
 const MOST_INPUT: usize = 1 << 20;
-/// Read at one turn, so that a flood leaves room for others: less than a millisecond of what a terminal can carry.
-const TURN: usize = 16 * 1024;
-/// The model may be this far behind, as far as the tape holds that much; past it the program waits.
-const MOST_LAG: u64 = 512 * 1024;
-/// More than the kernel holds of what a program has written.
-const LAST_WORDS: usize = 96 * 1024;
-/// An answer to a key rather than a stream.
-const LITTLE: usize = 1024;
-/// Asked for at a time.
-const CHUNK: usize = 16 * 1024;
 /// How long the program has to come up.
 const START_LIMIT: Duration = Duration::from_secs(10);
 /// After its program has ended, others may still hold the terminal: what they write within this is the last.
@@ -72,9 +63,11 @@ struct Task {
     exit: Option<Exit>,
     reason: Option<String>,
     replies: Vec<oneshot::Sender<()>>,
-    buffer: Box<[u8]>,
-    /// Nobody has the other side any more.
-    silent: bool,
+    pump: Arc<Pump>,
+    /// None while its flood is read elsewhere.
+    ear: Option<Ear>,
+    flood: Option<Flood>,
+    loudness: Loudness,
     /// Something is on the tape that the model was not told of.
     fresh: bool,
     seat: Option<Seat>,
@@ -95,7 +88,8 @@ enum Phase {
 pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: Seat, created: Reply<()>) {
     match open(&engine, &terminal) {
         Err(e) => drop(created.send(Err(start_error("prepare", &e)))),
-        Ok((master, link, watch, order)) => {
+        Ok((master, ear, link, watch, order)) => {
+            let pump = Arc::new(Pump::new(Arc::clone(&terminal), &master));
             let task = Task {
                 terminal,
                 engine,
@@ -110,8 +104,10 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
                 exit: None,
                 reason: None,
                 replies: Vec::new(),
-                buffer: Box::default(),
-                silent: false,
+                pump,
+                ear: Some(ear),
+                flood: None,
+                loudness: Loudness::default(),
                 fresh: false,
                 seat: Some(seat),
             };
@@ -120,10 +116,11 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
     }
 }
 
-fn open(engine: &Engine, terminal: &Terminal) -> io::Result<(Master, Link, Watch, Request)> {
+fn open(engine: &Engine, terminal: &Terminal) -> io::Result<(Master, Ear, Link, Watch, Request)> {
     let spec = &terminal.spec;
     let dir = engine.place.session_dir(spec.id.as_str())?;
     let master = Master::open(spec.size)?;
+    let ear = master.listen()?;
     let watch = Watch::new()?;
     let link = Link::new(engine.keeper()?, &watch)?;
     let device = master.device()?;
@@ -139,7 +136,22 @@ fn open(engine: &Engine, terminal: &Terminal) -> io::Result<(Master, Link, Watch
         group: Group::Leads,
         terminal: true,
     });
-    Ok((master, link, watch, order))
+    Ok((master, ear, link, watch, order))
+}
+
+/// Resolves when this task has something to read.
+async fn ready(pump: &Pump, ear: Option<&Ear>) {
+    match ear {
+        Some(ear) => pump.ready(ear).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn over(flood: Option<&mut Flood>) {
+    match flood {
+        Some(flood) => flood.over().await,
+        None => std::future::pending().await,
+    }
 }
 
 enum Woken {
@@ -147,6 +159,8 @@ enum Woken {
     Said(Fed),
     Link,
     Readable,
+    /// Its flood is over.
+    Stopped,
     Writable,
     Moment,
     Settled,
@@ -164,16 +178,16 @@ impl Task {
             }
             let wake = self.next_moment();
             let settling = matches!(self.phase, Phase::Settling { .. });
-            let (model, most) = (&self.terminal.model, self.most_lag());
-            let lags = model.lag() > most;
+            let (model, silent) = (&self.terminal.model, self.pump.is_silent());
             let woken = tokio::select! {
                 biased;
                 _ = self.watch.ready(), if !settling => Woken::Link,
                 message = self.wires.inbox.recv() => Woken::Message(message),
                 Some(fed) = self.wires.said.recv() => Woken::Said(fed),
                 () = self.master.writable(), if self.has_input() => Woken::Writable,
-                () = async { if lags { model.caught_up(most / 2).await } self.master.readable().await }, if !self.silent => Woken::Readable,
-                () = model.caught_up(0), if settling && self.silent => Woken::Settled,
+                () = ready(&self.pump, self.ear.as_ref()), if !silent => Woken::Readable,
+                () = over(self.flood.as_mut()) => Woken::Stopped,
+                () = model.caught_up(0), if settling && silent => Woken::Settled,
                 () = alarm.wait(wake) => Woken::Moment,
             };
             match woken {
@@ -181,6 +195,7 @@ impl Task {
                 Woken::Message(message) => self.message(message),
                 Woken::Said(fed) => self.said(fed),
                 Woken::Readable => self.read(),
+                Woken::Stopped => self.listen_again(),
                 Woken::Writable => self.write(),
                 Woken::Moment => self.moment(Instant::now()),
                 Woken::Settled => self.over(),
@@ -310,7 +325,7 @@ impl Task {
 
     fn resize(&mut self, size: Size) -> Result<(), Error> {
         // What was written before is for the old size.
-        self.read_all(self.most_lag());
+        self.pump.catch_up();
         if self.terminal.public().size == size {
             return Ok(());
         }
@@ -333,56 +348,31 @@ impl Task {
     // ---- what comes
 
     fn read(&mut self) {
-        let mut taken = 0;
-        while taken < TURN && self.terminal.model.lag() <= self.most_lag() {
-            match self.read_once() {
-                Some(n) if n >= LITTLE => taken += n,
-                // Mostly all there is; whoever waits for it is served before we look again.
-                _ => break,
+        let Some(ear) = &self.ear else { return };
+        let taken = self.pump.turn(ear);
+        self.fresh |= taken > 0;
+        if self.loudness.hears(taken) {
+            match self.engine.floods.read(&self.pump, &self.master) {
+                Ok(flood) => (self.ear, self.flood) = (None, Some(flood)),
+                Err(e) => tracing::warn!(terminal = %self.terminal.spec.id, %e, "a flood is read here"),
             }
         }
-        if let (true, Phase::Draining { .. }) = (self.silent, self.phase) {
+        self.hear_silence();
+    }
+
+    fn listen_again(&mut self) {
+        self.flood = None;
+        match self.master.listen() {
+            Ok(ear) => self.ear = Some(ear),
+            Err(e) => self.end(format!("it could not be read any more: {e}"), Duration::ZERO),
+        }
+        self.hear_silence();
+    }
+
+    fn hear_silence(&mut self) {
+        if let (true, Phase::Draining { .. }) = (self.pump.is_silent(), self.phase) {
             self.let_go();
         }
-    }
-
-    /// Everything the kernel holds by now, as long as the model is no more than `lag` behind.
-    fn read_all(&mut self, lag: u64) {
-        let mut taken = 0;
-        while taken < LAST_WORDS && self.terminal.model.lag() <= lag {
-            match self.read_once() {
-                Some(n) => taken += n,
-                None => break,
-            }
-        }
-    }
-
-    fn read_once(&mut self) -> Option<usize> {
-        if self.silent {
-            return None;
-        }
-        if self.buffer.is_empty() {
-            // a terminal that never says anything needs none
-            self.buffer = vec![0; CHUNK].into();
-        }
-        match self.master.read(&mut self.buffer) {
-            Read::Bytes(n) => {
-                self.terminal.tape.append(&self.buffer[..n]);
-                self.terminal.public().last_activity = Stamp::now();
-                self.fresh = true;
-                Some(n)
-            }
-            Read::Nothing => None,
-            Read::End => {
-                self.silent = true;
-                None
-            }
-        }
-    }
-
-    /// How far the model may be behind and get everything, also what comes at once in the end.
-    fn most_lag(&self) -> u64 {
-        MOST_LAG.min(self.terminal.tape.assured().saturating_sub((LAST_WORDS + CHUNK) as u64))
     }
 
     fn said(&mut self, fed: Fed) {
@@ -509,7 +499,8 @@ impl Task {
     fn settle(&mut self) {
         self.master.let_go_of_peer();
         self.phase = Phase::Settling { until: Instant::now() + SETTLE_LIMIT };
-        self.read_all(u64::MAX);
+        self.pump.finish();
+        self.fresh = true;
     }
 
     /// What the program said last is known too.
