@@ -1,7 +1,7 @@
 //! Terminals: a program on a pseudo-terminal that outlives every connection, and any number of clients beside it.
 //!
 //! 1. [`spec`]: what was asked for, checked. 2. [`task`] owns the processes and the pseudo-terminal: it moves bytes and
-//!    nothing else. 3. [`tape`] holds the bytes, with the sizes they were written for; everybody reads there.
+//!    nothing else, with its [`pump`]. 3. [`tape`] holds the bytes, with the sizes they were written for; everybody reads there.
 //! 4. [`model`] is the reader that knows what the terminal shows, on a thread of its own. 5. [`sizes`] is who is attached
 //!    and whose window counts. 6. [`handle`] is a terminal as everyone but its task sees it. 7. [`recording`] is the
 //!    reader that plays it again: the tape with its [`times`], from the oldest of the model's [`keyframes`] on.

@@ -3,6 +3,7 @@
 
 mod cuts;
 mod events;
+mod floods;
 mod limits;
 mod origin;
 mod ownership;
