@@ -115,7 +115,7 @@ fn wait_for_end(client: &mut Client, terminal: &TerminalId) -> Result<()> {
 
 /// A hundred watch; with one of them stalled the others must not notice.
 fn stalled_viewer(plan: &Plan, daemon: &Daemon, report: &mut Report) -> Result<()> {
-    let lines = plan.pick(60_000, 10_000) as u64;
+    let lines = plan.pick(120_000, 10_000) as u64;
     let mut race = Race::default();
     for (name, stalled) in [("all read", 0), ("one stalled", 1)] {
         let mut client = daemon.client()?;
