@@ -1,0 +1,5 @@
+import type { JSX } from "react";
+
+export default function DiagnosticsPage(): JSX.Element {
+  return <h1>DiagnosticsPage</h1>;
+}

@@ -1,0 +1,159 @@
+/**
+ * xterm.js as a [`Screen`]: what it draws with, how it is searched and copied from, what it leaves to others.
+ *
+ * It never has a size of its own choosing: the daemon says how large the terminal is, and the room there is here is only
+ * measured and told.
+ */
+import { FitAddon } from "@xterm/addon-fit";
+import { SearchAddon } from "@xterm/addon-search";
+import { WebLinksAddon } from "@xterm/addon-web-links";
+import { Terminal } from "@xterm/xterm";
+import "@xterm/xterm/css/xterm.css";
+import { theme } from "../ui/theme";
+import type { Screen, Size } from "./link";
+import { colours, FONT_FAMILY, look } from "./look";
+import { swallowQuestions, type Questions } from "./queries";
+
+const RESET = "\x1bc";
+const SCROLLBACK = 10_000;
+
+/** What a key means to the panel rather than to the program. */
+export type Chord = "copy" | "paste" | "find" | "larger" | "smaller" | "usual" | "leave";
+
+export function chordOf(event: KeyboardEvent, hasSelection: boolean): Chord | null {
+  const { ctrlKey, metaKey, shiftKey, altKey } = event;
+  if (altKey) return null;
+  const key = event.key.toLowerCase();
+  if (ctrlKey && event.key === "F6") return "leave";
+  const command = ctrlKey || metaKey;
+  if (command && shiftKey && key === "c") return "copy";
+  if (command && shiftKey && key === "v") return "paste";
+  if (command && shiftKey && key === "f") return "find";
+  // As everywhere else, when there is something to copy.
+  if (ctrlKey && !shiftKey && key === "c" && hasSelection) return "copy";
+  if (command && (key === "=" || key === "+")) return "larger";
+  if (command && !shiftKey && key === "-") return "smaller";
+  if (command && key === "0") return "usual";
+  return null;
+}
+
+export class XtermScreen implements Screen {
+  readonly terminal: Terminal;
+  /** Moves between containers with its panel, so that nothing is drawn anew. */
+  readonly element = document.createElement("div");
+  readonly search = new SearchAddon();
+  onType: (data: string) => void = () => undefined;
+  onChord: (chord: Chord) => void = () => undefined;
+
+  readonly #fit = new FitAddon();
+  readonly #questions: Questions;
+  readonly #unfollow: (() => void)[];
+  #opened = false;
+
+  constructor() {
+    this.element.className = "xterm-host";
+    this.terminal = new Terminal({
+      ...this.#options(),
+      allowProposedApi: true,
+      fontFamily: FONT_FAMILY,
+      lineHeight: 1.2,
+      scrollback: SCROLLBACK,
+      cursorBlink: true,
+      macOptionIsMeta: true,
+      rightClickSelectsWord: true,
+    });
+    this.#questions = swallowQuestions(this.terminal);
+    this.terminal.loadAddon(this.#fit);
+    this.terminal.loadAddon(this.search);
+    this.terminal.loadAddon(new WebLinksAddon(openLink));
+    this.terminal.onData((data) => {
+      if (!this.#questions.isAnswer(data)) this.onType(data);
+    });
+    this.terminal.attachCustomKeyEventHandler((event) => this.#key(event));
+    const follow = () => Object.assign(this.terminal.options, this.#options());
+    this.#unfollow = [theme.subscribe(follow), look.subscribe(follow)];
+  }
+
+  // ---- Screen
+
+  write(bytes: Uint8Array, done: () => void): void {
+    this.terminal.write(bytes, done);
+  }
+
+  picture(size: Size, bytes: Uint8Array, done: () => void): void {
+    // Resets the parser too, whatever it was in the middle of.
+    this.terminal.write(RESET);
+    this.resize(size);
+    this.terminal.write(bytes, done);
+  }
+
+  /** Between what was written before and what is written after. */
+  resize(size: Size): void {
+    this.terminal.write("", () => {
+      const { cols, rows } = this.terminal;
+      if (cols !== size.cols || rows !== size.rows) this.terminal.resize(size.cols, size.rows);
+    });
+  }
+
+  // ---- the page
+
+  show(container: HTMLElement): void {
+    container.append(this.element);
+    if (this.#opened) return;
+    this.#opened = true;
+    this.terminal.open(this.element);
+    void drawFast(this.terminal);
+  }
+
+  /** How many columns and rows there is room for. */
+  room(): Size | null {
+    const proposed = this.#fit.proposeDimensions();
+    return proposed && Number.isFinite(proposed.cols) && Number.isFinite(proposed.rows) ? proposed : null;
+  }
+
+  async copy(): Promise<void> {
+    const text = this.terminal.getSelection();
+    if (text === "") return;
+    await navigator.clipboard.writeText(text);
+    this.terminal.clearSelection();
+  }
+
+  dispose(): void {
+    for (const stop of this.#unfollow) stop();
+    this.#questions.dispose();
+    this.terminal.dispose();
+    this.element.remove();
+  }
+
+  #options() {
+    const { fontSize, screenReader } = look.get();
+    return { fontSize, screenReaderMode: screenReader, theme: colours[theme.get().shown] };
+  }
+
+  #key(event: KeyboardEvent): boolean {
+    if (event.type !== "keydown") return true;
+    const chord = chordOf(event, this.terminal.hasSelection());
+    if (chord === null) return true;
+    // The browser pastes by itself, if it is let.
+    if (chord !== "paste") event.preventDefault();
+    this.onChord(chord);
+    return false;
+  }
+}
+
+/** In a page of its own, which learns nothing of this one. */
+function openLink(_event: MouseEvent, address: string): void {
+  window.open(address, "_blank", "noopener,noreferrer");
+}
+
+/** Draws on the graphics card where there is one; otherwise, or when it is taken away, as elements of the page. */
+async function drawFast(terminal: Terminal): Promise<void> {
+  try {
+    const { WebglAddon } = await import("@xterm/addon-webgl");
+    const addon = new WebglAddon();
+    addon.onContextLoss(() => addon.dispose());
+    terminal.loadAddon(addon);
+  } catch {
+    // Elements of the page it is.
+  }
+}
