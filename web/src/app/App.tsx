@@ -36,7 +36,8 @@ function Inside(): JSX.Element {
   return (
     <div className="frame">
       <Rail />
-      <main className="page" id="page">
+      {/* What scrolls can be reached by the keyboard. */}
+      <main className="page" id="page" tabIndex={now.page === "workspace" ? undefined : 0}>
         <Suspense fallback={null}>
           <Page route={now} />
         </Suspense>

@@ -100,7 +100,7 @@ function Presence({ state, t }: { state: LinkState; t: T }): JSX.Element | null 
     <span className="presence" title={names.join("\n")} aria-label={names.join(", ")} role="img">
       {presence.map((one) => (
         <span key={one.id} className={one.driver ? "person driver" : "person"} aria-hidden="true">
-          {(one.id === you ? t("panel.you") : one.name.replace(/^web-/, "")).slice(0, 2)}
+          {(one.id === you ? t("panel.you") : one.name.replace(/^web-/, "")).slice(0, 3)}
         </span>
       ))}
     </span>

@@ -339,6 +339,16 @@ test("a program that has ended is not dialed again", () => {
   expect([fake.dialed.length, fake.typed()]).toEqual([1, []]);
 });
 
+test("a program that ended with the daemon is asked for again", () => {
+  fake.attach();
+  fake.tell({ type: "exit", code: 129, signal: "HUP", at: 0 });
+  fake.last.ear.closed(4013);
+  expect(phase().kind).toBe("waiting");
+  fake.pass(1000);
+  fake.last.ear.closed(4004);
+  expect(phase().kind).toBe("missing");
+});
+
 test("one that only watches types nothing, and its window is told all the same", () => {
   fake.attach();
   link.setMode("view");

@@ -3,7 +3,7 @@
  *
  * ```text
  *            start           dialed, hello
- *   idle ───────▶ connecting ────────────▶ live ──▶ ended      the program has (exit, then 1000)
+ *   idle ───────▶ connecting ────────────▶ live ──▶ ended      its program has (exit, then 1000)
  *                  ▲  │  ▲ 4004 missing     │
  *       wake, retry│  │  │ 4003 forbidden   │ lost
  *                  │  ▼  │ 401  loggedOut   ▼
@@ -181,6 +181,12 @@ export class Link {
     return this.#terminalId;
   }
 
+  /** Whether this window decides the size: whoever typed last. */
+  get isDriver(): boolean {
+    const { presence, you } = this.state.get();
+    return presence.some((one) => one.driver && one.id === you);
+  }
+
   get mode(): Mode {
     return this.#mode;
   }
@@ -298,7 +304,8 @@ export class Link {
 
   #closed(code: number): void {
     this.#hangUp();
-    if (this.#phase === "ended") return;
+    // Only this says that the terminal is still there, to be read.
+    if (this.#phase === "ended" && code === 1000) return;
     switch (code) {
       case 4003:
         return this.#to({ kind: "forbidden" });

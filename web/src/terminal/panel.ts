@@ -11,6 +11,7 @@ import { createStore, type Store } from "../ui/store";
 import { dialer } from "./dialer";
 import { Link, type Mode, type World } from "./link";
 import { changeFontSize, look } from "./look";
+import { isFocusReport } from "./queries";
 import { XtermScreen, type Chord } from "./xterm";
 
 /** A window that is being dragged is not measured more often. */
@@ -63,7 +64,11 @@ export class Panel {
     this.#terminalId = terminalId;
     this.state = createStore<PanelState>({ notice: null, failure: null, searching: false, mode });
     const encoder = new TextEncoder();
-    this.screen.onType = (data) => this.link.type(encoder.encode(data));
+    this.screen.onType = (data) => {
+      // Of those beside a terminal, one is in front of it.
+      if (isFocusReport(data) && !this.link.isDriver) return;
+      this.link.type(encoder.encode(data));
+    };
     this.screen.terminal.onBinary((data) => this.link.type(Uint8Array.from(data, (c) => c.charCodeAt(0))));
     this.screen.onChord = (chord) => this.#chord(chord);
     this.#unfollow = [

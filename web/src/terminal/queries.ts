@@ -9,6 +9,10 @@ export function asksColour(data: string): boolean {
   return data.split(";").includes("?");
 }
 
+export function isFocusReport(data: string): boolean {
+  return data === "\x1b[I" || data === "\x1b[O";
+}
+
 /** Focus reporting: turning it on makes xterm.js report at once. */
 const FOCUS_REPORTS = 1004;
 
@@ -51,7 +55,7 @@ export function swallowQuestions(terminal: Terminal): Questions {
     }),
   ];
   return {
-    isAnswer: (data) => quiet && (data === "\x1b[I" || data === "\x1b[O"),
+    isAnswer: (data) => quiet && isFocusReport(data),
     dispose() {
       for (const hook of hooks) hook.dispose();
     },

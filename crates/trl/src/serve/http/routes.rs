@@ -238,6 +238,7 @@ impl Visit {
             ask,
             keep_alive: self.door.keep_alive(),
             closing: self.door.server.closing.subscribe(),
+            stop: self.door.server.stop.subscribe(),
         })));
         Ok(answer)
     }
