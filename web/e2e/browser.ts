@@ -41,16 +41,21 @@ export class Visitor {
     page.on("request", (request) => this.hosts.add(new URL(request.url()).host));
   }
 
-  static async arrive(daemon: Daemon, path = "/", options: BrowserContextOptions = {}): Promise<Visitor> {
+  static async arrive(
+    daemon: Daemon,
+    path = "/",
+    options: BrowserContextOptions = {},
+    screens: "readable" | "as people have it" = "readable",
+  ): Promise<Visitor> {
     const context = await (
       await theBrowser()
     ).newContext({ locale: "en-US", colorScheme: "dark", ...options });
     // The text of a screen is only in the page when it is there for screen readers.
-    await context.addInitScript(() => {
+    await context.addInitScript((screenReader: boolean) => {
       const key = "trl.terminal.look";
       if (localStorage.getItem(key) === null)
-        localStorage.setItem(key, JSON.stringify({ fontSize: 13, screenReader: true }));
-    });
+        localStorage.setItem(key, JSON.stringify({ fontSize: 13, screenReader }));
+    }, screens === "readable");
     const visitor = new Visitor(context, await context.newPage());
     await visitor.page.goto(`${daemon.address}${path}#token=${TOKEN}`);
     return visitor;

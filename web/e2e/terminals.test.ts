@@ -140,6 +140,20 @@ test("two browsers at one terminal see the same, and either may type", async () 
   await other.picture("two-browsers-other");
   await one.page.getByRole("button", { name: "Fit to my window" }).click();
   await expect.poll(async () => (await find(id))?.cols).toBe(wide?.cols);
+  // All of it is in sight, in smaller letters.
+  await expect
+    .poll(() =>
+      other.page.evaluate(() => {
+        const [host, drawn] = [".xterm-host", ".xterm-screen"].map((name) =>
+          document.querySelector<HTMLElement>(name),
+        );
+        return (
+          (drawn?.offsetWidth ?? 0) <= (host?.clientWidth ?? 0) &&
+          (drawn?.offsetHeight ?? 0) <= (host?.clientHeight ?? 0)
+        );
+      }),
+    )
+    .toBe(true);
   await other.picture("two-browsers-smaller-window");
 
   await other.page.getByRole("button", { name: "Only watch" }).click();

@@ -40,18 +40,38 @@ test("a flood is not all kept, and that is said", () => {
   expect(view.segments.filter((one) => one.kind === "gap")).toHaveLength(1);
 });
 
-test("what a result left out is named in its place", () => {
-  const result = {
-    stdout: "headtail",
+const result = (stdout: string, omitted?: { from: number; to: number }) =>
+  ({
+    stdout,
     stdout_encoding: "utf-8",
     stderr: "",
     stderr_encoding: "utf-8",
     exit_code: 0,
-    omitted: { stdout: { from: 4, to: 100 } },
-  } as RunResult;
-  const view = withResult(viewOf(info), result);
-  expect(shown(view.segments)).toEqual(["stdout:head", "stdout[4-100]", "stdout:tail"]);
+    ...(omitted === undefined ? {} : { omitted: { stdout: omitted } }),
+  }) as RunResult;
+
+test("what a result left out is named in its place, from line to line", () => {
+  const view = withResult(
+    viewOf(info),
+    result("one\ntwo\nthrnety-eight\nninety-nine\n", { from: 11, to: 400 }),
+  );
+  expect(shown(view.segments)).toEqual(["stdout:one\ntwo\n", "stdout[8-411]", "stdout:ninety-nine\n"]);
   expect([view.info.status, view.isLoaded]).toEqual(["done", true]);
+});
+
+test("what is too much for a page is counted too", () => {
+  const lines = Array.from({ length: 100_000 }, (_, i) => `${i}\n`).join("");
+  for (const omitted of [undefined, { from: 300_000, to: 1_000_000 }]) {
+    const { segments } = withResult(viewOf(info), result(lines, omitted));
+    const bytes = segments.reduce(
+      (sum, one) => sum + (one.kind === "text" ? one.text.length : one.range.to - one.range.from),
+      0,
+    );
+    expect(bytes).toBe(lines.length + (omitted === undefined ? 0 : 700_000));
+    expect(segments.map((one) => one.kind)).toEqual(["text", "gap", "text"]);
+  }
+  expect(withResult(viewOf(info), result("short")).segments).toHaveLength(1);
+  expect(withResult(viewOf(info), result("")).segments).toEqual([]);
 });
 
 test("newer news keep what was heard", () => {

@@ -1,5 +1,5 @@
 /** One command as it is shown: what is known of it, and its output as far as it came. Pure. */
-import { decode } from "../api/text";
+import { bytesOf, decode } from "../api/text";
 import type { Encoding, ExecutionInfo, Outcome, Range, RunResult } from "../api/types";
 
 export type StreamName = "stdout" | "stderr";
@@ -72,34 +72,43 @@ export function withOutcome(view: ExecutionView, outcome: Outcome): ExecutionVie
   return { ...view, outcome, info: { ...view.info, status: "done", exit_code: outcome.exit_code } };
 }
 
-/** From a result with its text: stdout, then stderr, each with the place of what was left out. */
+/** From a result with its text: stdout, then stderr, each with the place of what is not shown. */
 export function withResult(view: ExecutionView, result: RunResult): ExecutionView {
   const segments = (["stdout", "stderr"] as const).flatMap((stream) => {
-    const text = decode(result[stream], result[`${stream}_encoding`]);
-    const omitted = result.omitted?.[stream];
-    return parts(stream, text, omitted ?? null);
+    const bytes = bytesOf(result[stream], result[`${stream}_encoding`]);
+    return parts(stream, bytes, result.omitted?.[stream] ?? null);
   });
   return { ...withOutcome(view, result), segments, isLoaded: true };
 }
 
-/** The text has its head and its tail; between them, at `from` bytes, is what was left out. */
-function parts(stream: StreamName, text: string, omitted: Range | null): Segment[] {
-  if (omitted === null) return text === "" ? [] : [{ kind: "text", stream, text }];
-  const bytes = new TextEncoder().encode(text);
-  const decoder = new TextDecoder();
-  const head = decoder.decode(bytes.subarray(0, omitted.from));
-  const tail = decoder.decode(bytes.subarray(omitted.from));
-  const shown = (part: string, from: "head" | "tail"): Segment[] =>
-    part === ""
-      ? []
-      : [
-          {
-            kind: "text",
-            stream,
-            text: from === "head" ? part.slice(0, MOST_SHOWN / 4) : part.slice(-MOST_SHOWN / 4),
-          },
-        ];
-  return [...shown(head, "head"), { kind: "gap", stream, range: omitted }, ...shown(tail, "tail")];
+/** Of a stream that is too long, so much is shown of its head, and of its tail. */
+const MOST_OF_AN_END = MOST_SHOWN / 4;
+
+/**
+ * What a result has of a stream is its head and its tail; at `omitted.from` is what was left out. If it is still too much
+ * for a page, the gap grows both ways.
+ */
+function parts(stream: StreamName, bytes: Uint8Array, omitted: Range | null): Segment[] {
+  const text = (from: number, to: number): Segment[] =>
+    from >= to ? [] : [{ kind: "text", stream, text: new TextDecoder().decode(bytes.subarray(from, to)) }];
+  if (omitted === null && bytes.length <= MOST_SHOWN) return text(0, bytes.length);
+  const middle = omitted ?? { from: Math.floor(bytes.length / 2), to: Math.floor(bytes.length / 2) };
+  const head = lineBefore(bytes, Math.min(middle.from, MOST_OF_AN_END));
+  const tail = lineAfter(bytes, Math.max(middle.from, bytes.length - MOST_OF_AN_END));
+  const range = { from: head, to: middle.to + tail - middle.from };
+  return [...text(0, head), { kind: "gap", stream, range }, ...text(tail, bytes.length)];
+}
+
+const NEWLINE = 10;
+
+function lineBefore(bytes: Uint8Array, at: number): number {
+  const found = at === 0 ? -1 : bytes.lastIndexOf(NEWLINE, at - 1);
+  return found < 0 ? at : found + 1;
+}
+
+function lineAfter(bytes: Uint8Array, at: number): number {
+  const found = bytes.indexOf(NEWLINE, at);
+  return found < 0 || found + 1 >= bytes.length ? at : found + 1;
 }
 
 /** The newest state of every command, in the order they were asked for; what is known of their output stays. */

@@ -9,10 +9,11 @@
 import { call, told } from "../api/http";
 import { createStore, type Store } from "../ui/store";
 import { dialer } from "./dialer";
-import { Link, type Mode, type World } from "./link";
+import type { Chord } from "./fitting";
+import { Link, type Mode, type Size, type World } from "./link";
 import { changeFontSize, look } from "./look";
 import { isFocusReport } from "./queries";
-import { XtermScreen, type Chord } from "./xterm";
+import { XtermScreen } from "./xterm";
 
 /** A window that is being dragged is not measured more often. */
 const MEASURE_MS = 60;
@@ -55,6 +56,7 @@ export class Panel {
   /** Takes the keyboard away from the screen. */
   #leave: () => void = () => undefined;
   #started = false;
+  #size: Size | null = null;
   #watched: ResizeObserver | null = null;
   #measuring: ReturnType<typeof setTimeout> | undefined;
   readonly #unfollow: (() => void)[];
@@ -153,7 +155,11 @@ export class Panel {
   }
 
   #follow(): void {
-    const { phase } = this.link.state.get();
+    const { phase, size } = this.link.state.get();
+    if (size !== this.#size) {
+      this.#size = size;
+      this.#measureSoon();
+    }
     if (phase.kind !== "missing" || this.state.get().failure !== null) return;
     this.link.stop();
     this.#change({ notice: "replaced" });
@@ -170,7 +176,10 @@ export class Panel {
   #measure(): void {
     if (this.screen.element.offsetWidth === 0) return;
     const room = this.screen.room();
-    if (room !== null) this.link.setWindow(room);
+    if (room === null) return;
+    this.link.setWindow(room);
+    const { size } = this.link.state.get();
+    if (size !== null) this.screen.shrinkFor(size, room);
   }
 
   #chord(chord: Chord): void {

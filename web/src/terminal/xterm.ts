@@ -2,7 +2,7 @@
  * xterm.js as a [`Screen`]: what it draws with, how it is searched and copied from, what it leaves to others.
  *
  * It never has a size of its own choosing: the daemon says how large the terminal is, and the room there is here is only
- * measured and told.
+ * measured and told. A terminal that is larger than the room is drawn in smaller letters.
  */
 import { FitAddon } from "@xterm/addon-fit";
 import { SearchAddon } from "@xterm/addon-search";
@@ -10,6 +10,7 @@ import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
 import { theme } from "../ui/theme";
+import { chordOf, fittingFont, type Chord } from "./fitting";
 import type { Screen, Size } from "./link";
 import { colours, FONT_FAMILY, look } from "./look";
 import { swallowQuestions, type Questions } from "./queries";
@@ -17,25 +18,8 @@ import { swallowQuestions, type Questions } from "./queries";
 const RESET = "\x1bc";
 const SCROLLBACK = 10_000;
 
-/** What a key means to the panel rather than to the program. */
-export type Chord = "copy" | "paste" | "find" | "larger" | "smaller" | "usual" | "leave";
-
-export function chordOf(event: KeyboardEvent, hasSelection: boolean): Chord | null {
-  const { ctrlKey, metaKey, shiftKey, altKey } = event;
-  if (altKey) return null;
-  const key = event.key.toLowerCase();
-  if (ctrlKey && event.key === "F6") return "leave";
-  const command = ctrlKey || metaKey;
-  if (command && shiftKey && key === "c") return "copy";
-  if (command && shiftKey && key === "v") return "paste";
-  if (command && shiftKey && key === "f") return "find";
-  // As everywhere else, when there is something to copy.
-  if (ctrlKey && !shiftKey && key === "c" && hasSelection) return "copy";
-  if (command && (key === "=" || key === "+")) return "larger";
-  if (command && !shiftKey && key === "-") return "smaller";
-  if (command && key === "0") return "usual";
-  return null;
-}
+/** What FitAddon leaves for it. */
+const SCROLL_BAR = 14;
 
 export class XtermScreen implements Screen {
   readonly terminal: Terminal;
@@ -48,6 +32,8 @@ export class XtermScreen implements Screen {
   readonly #fit = new FitAddon();
   readonly #questions: Questions;
   readonly #unfollow: (() => void)[];
+  /** A character in the chosen size of letters, in pixels. */
+  #cell: { width: number; height: number } | null = null;
   #opened = false;
 
   constructor() {
@@ -105,10 +91,29 @@ export class XtermScreen implements Screen {
     void drawFast(this.terminal);
   }
 
-  /** How many columns and rows there is room for. */
+  /** How many columns and rows there is room for, in the chosen size of letters. */
   room(): Size | null {
+    const { clientWidth, clientHeight } = this.element;
+    if (this.terminal.options.fontSize !== look.get().fontSize && this.#cell !== null) {
+      const { width, height } = this.#cell;
+      return {
+        cols: Math.floor((clientWidth - SCROLL_BAR) / width),
+        rows: Math.floor(clientHeight / height),
+      };
+    }
+    const drawn = this.element.querySelector<HTMLElement>(".xterm-screen");
+    if (drawn !== null && drawn.offsetWidth > 0) {
+      const { cols, rows } = this.terminal;
+      this.#cell = { width: drawn.offsetWidth / cols, height: drawn.offsetHeight / rows };
+    }
     const proposed = this.#fit.proposeDimensions();
     return proposed && Number.isFinite(proposed.cols) && Number.isFinite(proposed.rows) ? proposed : null;
+  }
+
+  /** Makes all of a terminal of this size visible, if that takes smaller letters. */
+  shrinkFor(size: Size, room: Size): void {
+    const fontSize = fittingFont(look.get().fontSize, size, room);
+    if (this.terminal.options.fontSize !== fontSize) this.terminal.options.fontSize = fontSize;
   }
 
   async copy(): Promise<void> {
