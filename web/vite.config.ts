@@ -4,6 +4,8 @@ import { defineConfig } from "vitest/config";
 /** The daemon that `npm run dev` speaks to. */
 const daemon = process.env["TRL_HTTP"] ?? "http://127.0.0.1:7870";
 const own = ["/api", "/rpc", "/metrics", "/openapi.json", "/healthz"];
+/** As if the page were the daemon's own. */
+const through = { target: daemon, changeOrigin: true, headers: { origin: daemon } };
 
 export default defineConfig({
   plugins: [react()],
@@ -18,8 +20,8 @@ export default defineConfig({
   },
   server: {
     proxy: {
-      ...Object.fromEntries(own.map((path) => [path, { target: daemon, headers: { origin: daemon } }])),
-      "/ws": { target: daemon, ws: true, headers: { origin: daemon } },
+      ...Object.fromEntries(own.map((path) => [path, through])),
+      "/ws": { ...through, ws: true },
     },
   },
   test: { include: ["src/**/*.test.ts"], environment: "node" },

@@ -47,7 +47,7 @@ test("a session runs commands and shows what comes of them, as it comes", async 
   const block = (command: string) => page.getByRole("article", { name: command });
 
   await run("echo out-$((6*7)); echo err-$((6*8)) >&2; exit 3");
-  await block("echo out").getByText("exit 3").waitFor();
+  await block("echo out").getByText("exit 3", { exact: true }).waitFor();
   await block("echo out").getByText("out-42").waitFor();
   await expect.poll(() => block("echo out").locator(".stderr").innerText()).toContain("err-48");
 
@@ -62,7 +62,7 @@ test("a session runs commands and shows what comes of them, as it comes", async 
   await block("echo first").getByText("It was cancelled.").waitFor();
 
   await run("seq 1 400000");
-  await block("seq 1 400000").getByText("exit 0").waitFor();
+  await block("seq 1 400000").getByText("exit 0", { exact: true }).waitFor();
   await page.reload();
   await block("seq 1 400000")
     .getByText(/of stdout are not shown here/)

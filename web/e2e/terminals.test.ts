@@ -224,6 +224,27 @@ test("text on the screen can be found, and its size changed", async () => {
   await visitor.leave();
 });
 
+test("a terminal that an agent made is seen, and leaving it does not end it", async () => {
+  const made = await daemon.call<{ terminal_id: string }>("terminal.create", {
+    name: "agent-made",
+    workspace_id: "agents",
+  });
+  const visitor = await Visitor.arrive(daemon, fresh());
+  await visitor.page.getByRole("button", { name: "All terminals" }).click();
+  await visitor.page.getByRole("button", { name: "agent-made" }).click();
+  await visitor.isLive();
+  await visitor.run("echo helped-$((7*7))");
+  await visitor.sees(/helped-49/);
+  await visitor.picture("all-terminals");
+  await visitor.page.getByTitle("Close", { exact: true }).first().click();
+  await visitor.page.getByText("No terminals here").waitFor();
+  expect((await find(made.terminal_id))?.destroy_in_s).toBeUndefined();
+  await visitor.page.getByRole("link", { name: "agents" }).click();
+  await visitor.isLive();
+  await visitor.sees(/helped-49/);
+  await visitor.leave();
+});
+
 test("tabs come back as they were left", async () => {
   const visitor = await Visitor.arrive(daemon, fresh());
   await visitor.newTerminal();

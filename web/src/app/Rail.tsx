@@ -4,7 +4,7 @@ import { feed, type FeedPhase } from "../api/feed";
 import { logOut } from "../auth/token";
 import { language, languages, useT, type Key, type Language } from "../i18n";
 import { IconButton } from "../ui/Button";
-import { Icon, type IconName } from "../ui/icons";
+import { Icon, Logo, type IconName } from "../ui/icons";
 import { useStore } from "../ui/store";
 import { choice, type Choice } from "../ui/theme";
 import { DEFAULT_WORKSPACE, go, pathOf, route, type Route } from "./router";
@@ -28,7 +28,7 @@ export function Rail(): JSX.Element {
   return (
     <header className="rail">
       <div className="brand" aria-hidden="true">
-        <img src="/favicon.svg" alt="" width="22" height="22" />
+        <Logo size={22} />
         <span>TRL</span>
       </div>
       <nav aria-label={t("nav.label")}>

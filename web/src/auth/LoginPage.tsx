@@ -1,6 +1,7 @@
 import { useState, type JSX, type SyntheticEvent } from "react";
 import { useT, type Key } from "../i18n";
 import { Button } from "../ui/Button";
+import { Logo } from "../ui/icons";
 import { logIn, type Visit } from "./token";
 import "./login.css";
 
@@ -53,7 +54,7 @@ export function LoginPage({ why }: { why: Why }): JSX.Element {
   return (
     <main className="login">
       <form className="card" onSubmit={(event) => void submit(event)}>
-        <img src="/favicon.svg" alt="" width="40" height="40" />
+        <Logo size={40} />
         <h1>{t("login.title")}</h1>
         <p className={why === "refused" ? "warn-text" : "muted"}>{t(reasons[why])}</p>
         <label htmlFor="token">{t("login.token")}</label>

@@ -37,6 +37,7 @@ export const en = {
 
   "workspace.new": "New terminal",
   "workspace.terminal": "Terminal",
+  "workspace.what": "What can I do here?",
   "workspace.list": "All terminals",
   "workspace.none": "There are no terminals.",
   "workspace.without": "No workspace",

@@ -38,6 +38,7 @@ export const zh: Record<keyof typeof en, string> = {
 
   "workspace.new": "新建终端",
   "workspace.terminal": "终端",
+  "workspace.what": "这里可以做什么？",
   "workspace.list": "全部终端",
   "workspace.none": "还没有终端。",
   "workspace.without": "无工作区",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { joined, unfinished } from "./utf8";
+import { joined, pieces, unfinished } from "./utf8";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -24,4 +24,16 @@ test("pieces are put together again", () => {
   const all = bytes("漢");
   expect(joined(all.subarray(0, 2), all.subarray(2))).toEqual(all);
   expect(joined(new Uint8Array(), all)).toBe(all);
+});
+
+test("a long text is cut between characters, and nothing is lost", () => {
+  const all = bytes("aé漢🙂z".repeat(50));
+  for (const most of [4, 5, 7, 64, 10_000]) {
+    const cut = pieces(all, most);
+    for (const piece of cut)
+      expect(() => new TextDecoder("utf-8", { fatal: true }).decode(piece)).not.toThrow();
+    expect(cut.reduce(joined, new Uint8Array())).toEqual(all);
+  }
+  expect(pieces(new Uint8Array([0x80, 0x80, 0xf0]), 2)).toHaveLength(2);
+  expect(pieces(new Uint8Array(), 4)).toEqual([]);
 });

@@ -19,6 +19,19 @@ function lengthOf(lead: number): number {
   return 2;
 }
 
+/** Pieces of about so many bytes, cut between characters. */
+export function pieces(bytes: Uint8Array, most: number): Uint8Array[] {
+  const all: Uint8Array[] = [];
+  for (let from = 0; from < bytes.length;) {
+    const piece = bytes.subarray(from, from + most);
+    const isLast = from + most >= bytes.length;
+    const length = piece.length - (isLast ? 0 : unfinished(piece));
+    all.push(piece.subarray(0, length));
+    from += length;
+  }
+  return all;
+}
+
 export function joined(before: Uint8Array, after: Uint8Array): Uint8Array {
   if (before.length === 0) return after;
   const both = new Uint8Array(before.length + after.length);

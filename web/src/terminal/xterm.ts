@@ -13,10 +13,13 @@ import { theme } from "../ui/theme";
 import { chordOf, fittingFont, type Chord } from "./fitting";
 import type { Screen, Size } from "./link";
 import { colours, FONT_FAMILY, look } from "./look";
+import { pieces } from "./utf8";
 import { swallowQuestions, type Questions } from "./queries";
 
 const RESET = "\x1bc";
 const SCROLLBACK = 10_000;
+/** xterm.js lets the page breathe between writes, not within one. */
+const AT_ONCE = 16 * 1024;
 
 /** What FitAddon leaves for it. */
 const SCROLL_BAR = 14;
@@ -63,14 +66,16 @@ export class XtermScreen implements Screen {
   // ---- Screen
 
   write(bytes: Uint8Array, done: () => void): void {
-    this.terminal.write(bytes, done);
+    const all = pieces(bytes, AT_ONCE);
+    for (const piece of all.slice(0, -1)) this.terminal.write(piece);
+    this.terminal.write(all.at(-1) ?? "", done);
   }
 
   picture(size: Size, bytes: Uint8Array, done: () => void): void {
     // Resets the parser too, whatever it was in the middle of.
     this.terminal.write(RESET);
     this.resize(size);
-    this.terminal.write(bytes, done);
+    this.write(bytes, done);
   }
 
   /** Between what was written before and what is written after. */

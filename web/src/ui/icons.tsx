@@ -27,6 +27,23 @@ const paths = {
   refresh: "M13 8a5 5 0 1 1-1.5-3.5M13 2.5v3h-3",
 } as const;
 
+/** The sign of the product, as in public/favicon.svg: drawn with the page, not after it. */
+export function Logo({ size }: { size: number }): JSX.Element {
+  return (
+    <svg className="icon" viewBox="0 0 32 32" width={size} height={size} aria-hidden="true" focusable="false">
+      <rect width="32" height="32" rx="8" fill="#3e63dd" />
+      <path
+        d="M8 10l6 6-6 6M17 22h7"
+        fill="none"
+        stroke="#fff"
+        strokeWidth="3"
+        strokeLinecap="round"
+        strokeLinejoin="round"
+      />
+    </svg>
+  );
+}
+
 export type IconName = keyof typeof paths;
 
 export function Icon({ name }: { name: IconName }): JSX.Element {

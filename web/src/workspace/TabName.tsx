@@ -4,9 +4,18 @@ import { findPanel } from "../terminal/panels";
 import { configOf } from "./layout";
 import { terminals } from "./terminals";
 
+/** The last part of a path. */
 const last = (path: string) => path.split("/").filter(Boolean).at(-1) ?? path;
 
-/** What a tab is called: by the person, else by its program, else by where it is. */
+export function titleOf(tab: string, terminalId: string | null, otherwise: string): string {
+  const state = findPanel(tab)?.link.state.get();
+  const info = terminals.state.get().list.find((one) => one.terminal_id === terminalId);
+  const title = state?.title ?? info?.title ?? "";
+  const dir = state?.workingDir ?? info?.working_dir ?? "";
+  return [info?.name ?? "", title, last(dir)].find((name) => name !== "") ?? otherwise;
+}
+
+/** What a tab is called: by whoever made the terminal, else by its program, else by where it is. */
 export function TabName({ tab }: { tab: TabNode }): JSX.Element {
   const name = useTitle(tab);
   return <span className="tab-name">{name}</span>;
@@ -22,13 +31,5 @@ function useTitle(tab: TabNode): string {
     },
     [tab],
   );
-  return useSyncExternalStore(subscribe, () => {
-    const state = findPanel(tab.getId())?.link.state.get();
-    const { terminalId } = configOf(tab);
-    const info = terminals.state.get().list.find((one) => one.terminal_id === terminalId);
-    const named = info?.name ?? "";
-    const title = state?.title ?? info?.title ?? "";
-    const dir = state?.workingDir ?? info?.working_dir ?? "";
-    return named || title || last(dir) || tab.getName();
-  });
+  return useSyncExternalStore(subscribe, () => titleOf(tab.getId(), configOf(tab).terminalId, tab.getName()));
 }

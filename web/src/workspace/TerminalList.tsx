@@ -1,5 +1,6 @@
 /** Every terminal of the daemon, whoever made it. */
 import type { JSX } from "react";
+import { go, pathOf } from "../app/router";
 import type { TerminalInfo } from "../api/types";
 import { useT } from "../i18n";
 import { useStore } from "../ui/store";
@@ -24,7 +25,13 @@ export function TerminalList({ workspace, onOpen }: Props): JSX.Element {
       {isKnown && list.length === 0 && <p className="muted small">{t("workspace.none")}</p>}
       {names.map((name) => (
         <section key={name}>
-          <h2>{name === "" ? t("workspace.without") : name}</h2>
+          <h2>
+            {name === "" || name === workspace ? (
+              name || t("workspace.without")
+            ) : (
+              <Elsewhere workspace={name} />
+            )}
+          </h2>
           <ul>
             {groups.get(name)?.map((one) => (
               <li key={one.terminal_id}>
@@ -43,5 +50,20 @@ export function TerminalList({ workspace, onOpen }: Props): JSX.Element {
         </section>
       ))}
     </aside>
+  );
+}
+
+function Elsewhere({ workspace }: { workspace: string }): JSX.Element {
+  const to = { page: "workspace", workspace } as const;
+  return (
+    <a
+      href={pathOf(to)}
+      onClick={(event) => {
+        event.preventDefault();
+        go(to);
+      }}
+    >
+      {workspace}
+    </a>
   );
 }

@@ -2,14 +2,14 @@
 import { Layout, type Model, type TabNode } from "flexlayout-react";
 import "flexlayout-react/style/light.css";
 import { useCallback, useEffect, useMemo, useRef, useState, type JSX } from "react";
-import { settle } from "../app/router";
+import { go, settle } from "../app/router";
 import { useT } from "../i18n";
 import { Panel } from "../terminal/panel";
 import { dropPanel, panelOf } from "../terminal/panels";
 import { TerminalPanel } from "../terminal/TerminalPanel";
 import { Button, IconButton } from "../ui/Button";
 import { close, isOurs } from "./closing";
-import { TabName } from "./TabName";
+import { TabName, titleOf } from "./TabName";
 import { TerminalList } from "./TerminalList";
 import {
   addTab,
@@ -106,6 +106,9 @@ function Nothing({ onNew }: { onNew: () => void }): JSX.Element {
       <Button kind="primary" icon="plus" onClick={onNew}>
         {t("workspace.new")}
       </Button>
+      <button type="button" className="link-button" onClick={() => go({ page: "welcome" })}>
+        {t("workspace.what")}
+      </button>
     </div>
   );
 }
@@ -165,10 +168,11 @@ function useTabs(workspace: string, model: Model): { changed: (model: Model) => 
     saveModel(workspace, model);
     for (const [id, { config, name, set }] of before) {
       if (known.current.has(id)) continue;
-      dropPanel(id);
       const { terminalId } = config;
+      const title = titleOf(id, terminalId, name);
+      dropPanel(id);
       if (terminalId === null || !isOurs(workspace, terminalId)) continue;
-      void close({ terminalId, name, restore: () => addTab(model, tabOf(terminalId, name), set) });
+      void close({ terminalId, name: title, restore: () => addTab(model, tabOf(terminalId, name), set) });
     }
   }, [model, note, workspace]);
   return { changed };
