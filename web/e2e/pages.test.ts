@@ -174,7 +174,7 @@ test("the keyboard reaches everything, and leaves a terminal", async () => {
   const label = () => visitor.page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
   expect(await label()).toBe("Only watch");
   await visitor.page.keyboard.press("Tab");
-  expect(await label()).toBe("Find");
+  expect(await label()).toBe("Text for screen readers");
   await visitor.leave();
 });
 

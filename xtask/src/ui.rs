@@ -64,9 +64,11 @@ pub(crate) fn build_if_possible() {
 fn install() -> Result<()> {
     let is_there = web().join("node_modules").is_dir();
     once(&web().join("node_modules/.trl-installed"), &[web().join("package-lock.json")], is_there, || {
-        // Some versions of npm refuse a lock that names packages for other platforms which a registry lacks.
-        steps::must(&mut npm(["ci", "--no-audit", "--no-fund"]))
-            .or_else(|_| steps::must(&mut npm(["install", "--no-audit", "--no-fund", "--no-save"])))
+        // Some versions of npm refuse a lock for the packages of other platforms, which a registry may lack.
+        if place::succeeds(&mut npm(["ci", "--no-audit", "--no-fund"])) {
+            return Ok(());
+        }
+        steps::must(&mut npm(["install", "--no-audit", "--no-fund", "--no-save"]))
     })
 }
 

@@ -53,6 +53,8 @@ export const en = {
   "tabs.more": "More tabs",
   "tabs.splitter": "Divider",
   "tabs.active": "Active",
+  "tabs.move": "Move these tabs",
+  "tabs.failed": "This panel could not be drawn.",
 
   "closing.closed": "“{name}” closed",
   "closing.undo": "Undo",
@@ -81,6 +83,7 @@ export const en = {
   "panel.findPrevious": "Previous match",
   "panel.findClose": "Close search",
   "panel.found": "{at} of {of}",
+  "panel.reader": "Text for screen readers",
   "panel.smaller": "Smaller text",
   "panel.larger": "Larger text",
 

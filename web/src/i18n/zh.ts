@@ -54,6 +54,8 @@ export const zh: Record<keyof typeof en, string> = {
   "tabs.more": "更多标签页",
   "tabs.splitter": "分隔条",
   "tabs.active": "活动",
+  "tabs.move": "移动这组标签页",
+  "tabs.failed": "无法显示此面板。",
 
   "closing.closed": "已关闭“{name}”",
   "closing.undo": "撤销",
@@ -82,6 +84,7 @@ export const zh: Record<keyof typeof en, string> = {
   "panel.findPrevious": "上一个匹配",
   "panel.findClose": "关闭查找",
   "panel.found": "第 {at} 个，共 {of} 个",
+  "panel.reader": "为屏幕阅读器提供文本",
   "panel.smaller": "缩小字号",
   "panel.larger": "放大字号",
 

@@ -4,7 +4,7 @@ import { useT, type Key, type T } from "../i18n";
 import { Button, IconButton } from "../ui/Button";
 import { useStore } from "../ui/store";
 import type { LinkState, Phase } from "./link";
-import { changeFontSize } from "./look";
+import { changeFontSize, look, toggleScreenReader } from "./look";
 import type { Panel } from "./panel";
 
 const words: Record<Phase["kind"], Key> = {
@@ -31,6 +31,7 @@ export function PanelBar({ panel }: { panel: Panel }): JSX.Element {
   const t = useT();
   const state = useStore(panel.link.state);
   const { mode } = useStore(panel.state);
+  const { screenReader } = useStore(look);
   const { phase, title, workingDir } = state;
   const status = t(words[phase.kind]);
   return (
@@ -56,6 +57,13 @@ export function PanelBar({ panel }: { panel: Panel }): JSX.Element {
           onClick={() => panel.setMode(mode === "view" ? "drive" : "view")}
         />
       )}
+      <IconButton
+        icon="reader"
+        label={t("panel.reader")}
+        aria-pressed={screenReader}
+        className="wide-only"
+        onClick={toggleScreenReader}
+      />
       <IconButton icon="search" label={t("panel.find")} onClick={() => panel.search(true)} />
       <button
         type="button"

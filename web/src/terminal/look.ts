@@ -28,6 +28,11 @@ export function changeFontSize(by: number): void {
   look.set({ ...look.get(), fontSize });
 }
 
+export function toggleScreenReader(): void {
+  const now = look.get();
+  look.set({ ...now, screenReader: !now.screenReader });
+}
+
 export const FONT_FAMILY =
   'ui-monospace, "Cascadia Mono", "JetBrains Mono", "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", "Noto Sans Mono CJK SC", monospace';
 

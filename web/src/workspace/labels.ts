@@ -13,6 +13,9 @@ const known: Partial<Record<string, Key>> = {
   [I18nLabel.Overflow_Menu_Tooltip]: "tabs.more",
   [I18nLabel.Splitter]: "tabs.splitter",
   [I18nLabel.Active_Tabset]: "tabs.active",
+  [I18nLabel.Move_Tabset]: "tabs.move",
+  [I18nLabel.Error_rendering_component]: "tabs.failed",
+  [I18nLabel.Error_rendering_component_retry]: "notice.again",
 };
 
 export function useLabels(): (key: string) => string {
