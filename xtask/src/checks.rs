@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Result;
 
 use crate::steps::{Counts, Outcome, Steps, must};
-use crate::{fuzz, needs, other_user, place};
+use crate::{fuzz, needs, other_user, place, ui};
 
 pub(crate) fn run() -> Result<ExitCode> {
     let mut steps = Steps::default();
@@ -15,11 +15,14 @@ pub(crate) fn run() -> Result<ExitCode> {
     steps.step("lints", || Outcome::of(lints()));
     steps.step("licences and sources", deny);
     steps.step("tests", || nextest(place::root(), |_| {}));
+    steps.step("web: types, lints, size", ui::check);
+    steps.step("web: tests", ui::unit_tests);
+    steps.step("web: tests in a browser", ui::browser_tests);
     steps.step("documentation", || Outcome::of(documentation()));
     steps.step("fuzzing", fuzz::check);
     steps.step("tests, as an ordinary user", other_user::tests);
     steps.note(
-        "known advisories: their database is fetched from the network; `cargo deny check advisories` does it",
+        "known advisories: their database is fetched from the network; `cargo deny check advisories` and `npm audit` do it",
     );
     Ok(steps.finish())
 }
@@ -69,7 +72,7 @@ pub(crate) fn nextest(dir: &Path, prepare: impl FnOnce(&mut Command)) -> Outcome
 }
 
 /// The figures in the first tag of a report; zeros when there is none.
-fn counts(junit: &Path) -> Counts {
+pub(crate) fn counts(junit: &Path) -> Counts {
     let text = std::fs::read_to_string(junit).unwrap_or_default();
     let tag =
         text.split_once("<testsuites").and_then(|(_, rest)| rest.split_once('>')).map_or("", |(tag, _)| tag);

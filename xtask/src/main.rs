@@ -1,7 +1,7 @@
 //! `cargo xtask ...`: everything one does with this repository.
 //!
 //! [`binary`] builds the one static program; [`needs`] sees to what the checks ask for; [`steps`] runs and times them;
-//! [`checks`] says which there are; [`other_user`] runs the tests again without root; [`fuzz`] feeds the parsers noise.
+//! [`checks`] says which there are; [`ui`] builds and checks the web UI; [`other_user`] runs the tests again without root; [`fuzz`] feeds the parsers noise.
 
 mod binary;
 mod checks;
@@ -10,6 +10,7 @@ mod needs;
 mod other_user;
 mod place;
 mod steps;
+mod ui;
 
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
@@ -19,12 +20,16 @@ use anyhow::{Context, Result, bail};
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  up              build the daemon and run it here, in the foreground
+  up              build everything and run the daemon here, in the foreground
   build           build the static binary, say where it is
+  ui              build the web UI, which the next build of the binary takes in
   test            everything that must hold: format, lints, licences, tests, docs, fuzzing
   bench [ARGS]    measure the daemon against the machine's limits (--quick, --save, suites)
   fuzz [SECONDS]  feed the parsers noise, so long for each of them
   docs            write the generated documents anew";
+
+/// Where `up` serves the web UI.
+const HTTP: &str = "127.0.0.1:7870";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -42,6 +47,7 @@ fn run(words: &[&str]) -> Result<ExitCode> {
     match words {
         ["up"] => up()?,
         ["build"] => drop(binary::build()?),
+        ["ui"] => ui::build()?,
         ["test"] => return checks::run(),
         ["bench", rest @ ..] => bench(rest)?,
         ["fuzz"] => fuzz::run(fuzz::SHORT)?,
@@ -55,12 +61,13 @@ fn run(words: &[&str]) -> Result<ExitCode> {
 
 /// Becomes the daemon, so that an interrupt reaches it and nothing stands in between.
 fn up() -> Result<()> {
+    ui::build_if_possible();
     let trl = binary::build()?;
     let shown = trl.strip_prefix(std::env::current_dir()?).map_or(trl.clone(), |p| p.to_path_buf());
     let shown = shown.display();
     println!(
         "
-The daemon says below where its socket is. ^C ends it and everything it runs.
+The daemon says below where its socket is, and the address of its web UI. ^C ends it and everything it runs.
 In another terminal:
 
     {shown} run 'echo hello from $(uname)'
@@ -68,7 +75,8 @@ In another terminal:
     {shown} call system.stats
 "
     );
-    Err(std::process::Command::new(&trl).arg("serve").exec()).with_context(|| trl.display().to_string())
+    let serve = std::process::Command::new(&trl).args(["serve", "--http", HTTP]).exec();
+    Err(serve).with_context(|| trl.display().to_string())
 }
 
 fn bench(words: &[&str]) -> Result<()> {

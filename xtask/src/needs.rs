@@ -14,7 +14,7 @@ use anyhow::{Result, bail};
 use crate::{place, steps};
 
 /// A program the tests drive, and the Debian package that has it.
-const PROGRAMS: [(&str, &str); 17] = [
+const PROGRAMS: [(&str, &str); 18] = [
     ("dash", "dash"),
     ("bash", "bash"),
     ("zsh", "zsh"),
@@ -32,6 +32,8 @@ const PROGRAMS: [(&str, &str); 17] = [
     ("htop", "htop"),
     ("tmux", "tmux"),
     ("nano", "nano"),
+    // Drives the web UI.
+    ("chromium", "chromium"),
     // For libFuzzer.
     ("c++", "g++"),
 ];

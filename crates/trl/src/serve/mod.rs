@@ -23,7 +23,7 @@ mod rpc;
 mod startup;
 mod terminals;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,7 +44,7 @@ use self::connection::{Client, Connected, Hears, Through};
 use self::lines::Lines;
 use self::outbox::ByteSink;
 use self::principal::Principal;
-use crate::config::{Config, HttpAddr, TOKEN_VARIABLE, WireLimits};
+use crate::config::{Config, HttpAddr, Secret, TOKEN_VARIABLE, WireLimits};
 use crate::paths::PathTooLong;
 
 #[derive(Debug, thiserror::Error)]
@@ -119,12 +119,14 @@ pub(crate) fn hidden_entry() {
 pub(crate) fn daemon(config: Config) -> Result<(), ServeError> {
     let mut claim = startup::Claim::take(&config.socket)?;
     let settings = config.http.clone();
-    let (server, runtime) = prepare(config)?;
+    let (server, runtime, operator) = prepare(config)?;
     runtime.block_on(async {
         let door = http::Listener::bind(&settings)?;
         let listener = claim.listen()?;
         tokio::spawn(background(Arc::clone(&server), Signals::listen()?));
         say_ready(&ready_lines(&server, door.as_ref()));
+        show_login(door.as_ref(), &operator);
+        drop(operator);
         let indoors = http::Indoors::new(&server, settings.clone());
         let door = door.map(|door| tokio::spawn(http::serve(Arc::clone(&server), settings, door)));
         serve(Arc::clone(&server), &indoors, claim, listener).await;
@@ -139,7 +141,7 @@ pub(crate) fn daemon(config: Config) -> Result<(), ServeError> {
 /// `trl stdio`: one client, on stdin and stdout.
 pub(crate) fn stdio(mut config: Config) -> Result<(), ServeError> {
     config.socket = PathBuf::new();
-    let (server, runtime) = prepare(config)?;
+    let (server, runtime, _) = prepare(config)?;
     let outcome = runtime.block_on(async {
         tokio::spawn(background(Arc::clone(&server), Signals::listen()?));
         let _connected = Connected::take(&server, Through::Socket);
@@ -160,7 +162,7 @@ pub(crate) fn stdio(mut config: Config) -> Result<(), ServeError> {
 /// Turns of tasks between two looks at what has come in: a flood is many turns, and a key must not wait for them.
 const EVENT_INTERVAL: u32 = 4;
 
-fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime), ServeError> {
+fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime, Secret), ServeError> {
     let operator = auth::operator::load(&mut config)?;
     harden::wipe_env(TOKEN_VARIABLE);
     harden::make_undumpable().map_err(ServeError::io("hiding the daemon's memory"))?;
@@ -187,7 +189,7 @@ fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime),
         stop: watch::Sender::new(None),
         closing: watch::Sender::new(false),
     };
-    Ok((Arc::new(server), runtime))
+    Ok((Arc::new(server), runtime, operator))
 }
 
 /// The first line is what programs wait for; the second is there only with the door.
@@ -199,6 +201,15 @@ fn ready_lines(server: &Server, door: Option<&http::Listener>) -> String {
         None => first,
         Some(HttpAddr::Tcp(address)) => format!("{first}\ntrl {version} http on http://{address}"),
         Some(address @ HttpAddr::Unix(_)) => format!("{first}\ntrl {version} http on {address}"),
+    }
+}
+
+/// To the person who started this at a terminal: an address that logs in. What comes after `#` is sent to nobody, and no
+/// log gets it, as none is a terminal.
+fn show_login(door: Option<&http::Listener>, operator: &Secret) {
+    let Some(HttpAddr::Tcp(address)) = door.map(http::Listener::address) else { return };
+    if http::has_ui() && std::io::stdout().is_terminal() {
+        say_ready(&format!("open http://{address}/#token={}", operator.expose()));
     }
 }
 

@@ -13,6 +13,7 @@ mod rpc;
 mod scenarios;
 mod terminals;
 mod tokens;
+mod ui;
 mod unix;
 mod ws;
 

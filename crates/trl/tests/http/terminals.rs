@@ -347,3 +347,24 @@ fn the_end_of_the_daemon_is_told() {
     let code = client.closed.unwrap().0;
     assert!(code == 1000 || code == 4013, "{code}");
 }
+
+#[test]
+fn a_terminal_that_ends_with_the_daemon_is_told_apart_from_one_that_ended() {
+    let mut daemon = daemon();
+    let id = quiet_shell(&operator(&daemon));
+    let mut client = attach(&daemon, &id, "client=a");
+    client.until_text("ready");
+    let status = daemon.stop();
+    assert!(status.success(), "{status}");
+    client.until(|c| c.closed.is_some());
+    assert_eq!(client.closed.as_ref().map(|(code, _)| *code), Some(4013));
+
+    daemon.relaunch();
+    let id = quiet_shell(&operator(&daemon));
+    let mut client = attach(&daemon, &id, "client=a");
+    client.until_text("ready");
+    client.input(b"exit 3\r");
+    client.until(|c| c.closed.is_some());
+    assert_eq!(client.exit.as_ref().map(|exit| exit["code"].clone()), Some(json!(3)));
+    assert_eq!(client.closed.as_ref().map(|(code, _)| *code), Some(1000));
+}

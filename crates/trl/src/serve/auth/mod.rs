@@ -40,7 +40,7 @@ pub(super) fn same(a: &Digest, b: &Digest) -> bool {
 }
 
 /// A secret nobody can guess, in letters that need no quoting anywhere.
-pub(super) fn fresh_secret(prefix: &str) -> String {
+pub(in crate::serve) fn fresh_secret(prefix: &str) -> String {
     let bytes: [u8; 32] = trl_proto::random::bytes();
     let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
     format!("{prefix}{hex}")

@@ -11,7 +11,7 @@ use trl_proto::{Error, ErrorCode};
 pub(super) type Body = Either<Full<Bytes>, Channel<Bytes>>;
 pub(super) type Answer = Response<Body>;
 
-/// On every answer: nothing is stored, guessed at, shown in a frame, or told to the next page.
+/// On every answer that does not say otherwise: nothing is stored, guessed at, shown in a frame, or told to the next page.
 const ALWAYS: [(HeaderName, &str); 5] = [
     (header::CACHE_CONTROL, "no-store"),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -22,7 +22,7 @@ const ALWAYS: [(HeaderName, &str); 5] = [
 
 pub(super) fn add_security(headers: &mut HeaderMap) {
     for (name, value) in ALWAYS {
-        headers.insert(name, HeaderValue::from_static(value));
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
 }
 

@@ -6,13 +6,14 @@
 //!                                                                                      ├─ WS /ws/rpc ─▶ connection
 //!                                                                                      ├─ WS /ws/terminal ─▶ attach
 //!                                                                                      ├─ events: output as SSE
-//!                                                                                      └─ recording: asciicast
+//!                                                                                      ├─ recording: asciicast
+//!                                                                                      └─ all else ─▶ ui
 //! ```
 //!
 //! - [`listener`]: where it stands, and who comes in. - [`guard`]: requests that a foreign web page could have caused.
 //! - [`gate`]: tokens and tickets. - [`routes`]: what there is. - [`ws`], [`attach`], [`events`], [`recording`]: what goes
 //!   on after the answer; [`asciicast`]: the form of a recording. - [`impatient`]: clients that do not take what they asked for. - [`answer`]: replies, refusals and the
-//!   headers of both. - [`metrics`]: figures for Prometheus.
+//!   headers of both. - [`metrics`]: figures for Prometheus. - [`ui`]: the web UI's files.
 //!
 //! It decides nothing about methods: that is [`super::principal`], as on every transport. It has no TLS: another machine
 //! reaches it through something that has.
@@ -28,6 +29,7 @@ mod listener;
 mod metrics;
 mod recording;
 mod routes;
+mod ui;
 mod ws;
 
 use std::sync::atomic::AtomicU64;
@@ -44,6 +46,7 @@ use self::guard::Guard;
 use self::impatient::Impatient;
 pub(super) use self::listener::Listener;
 use self::listener::{Peer, Stream};
+pub(super) use self::ui::is_built as has_ui;
 use super::connection::{Connected, Through};
 use super::principal::Principal;
 use super::{LAST_WORDS, Server};

@@ -23,7 +23,7 @@ use super::super::rpc;
 use super::answer::{self, Answer, Refusal};
 use super::attach::{self, Attach, Found};
 use super::guard::{Page, one};
-use super::{Upgrade, Visit, events, metrics, recording, ws};
+use super::{Upgrade, Visit, events, metrics, recording, ui, ws};
 
 /// Written by `cargo xtask docs` from the types of the wire.
 const OPENAPI: &str = include_str!("../../../../../docs/openapi.json");
@@ -119,6 +119,11 @@ fn preflight() -> Answer {
     answer
 }
 
+fn nothing_here() -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, ErrorCode::UnknownMethod, "there is nothing here")
+        .hint("/openapi.json says what there is")
+}
+
 fn json_of(value: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_else(|_| b"null".to_vec())
 }
@@ -126,10 +131,9 @@ fn json_of(value: &impl serde::Serialize) -> Vec<u8> {
 impl Visit {
     async fn serve(&self, mut request: Request<Incoming>, page: &Page) -> Result<Answer, Refusal> {
         let uri: Uri = request.uri().clone();
-        let route = Route::find(uri.path()).ok_or_else(|| {
-            Refusal::new(StatusCode::NOT_FOUND, ErrorCode::UnknownMethod, "there is nothing here")
-                .hint("/openapi.json says what there is")
-        })?;
+        let Some(route) = Route::find(uri.path()) else {
+            return ui::find(uri.path(), request.method(), request.headers()).ok_or_else(nothing_here);
+        };
         if request.method() == Verb::OPTIONS && matches!(page, Page::Allowed(_)) {
             return Ok(preflight());
         }
@@ -234,6 +238,7 @@ impl Visit {
             ask,
             keep_alive: self.door.keep_alive(),
             closing: self.door.server.closing.subscribe(),
+            stop: self.door.server.stop.subscribe(),
         })));
         Ok(answer)
     }

@@ -21,6 +21,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use trl_core::session::messages::Manner;
 use trl_core::terminal::sizes::Client;
 use trl_core::terminal::spec::checked_size;
 use trl_core::terminal::tape::Tape;
@@ -111,6 +112,8 @@ pub(super) struct Attach {
     pub(super) ask: Ask,
     pub(super) keep_alive: Duration,
     pub(super) closing: tokio::sync::watch::Receiver<bool>,
+    /// Set when the daemon has begun to end: terminals that end then end for that.
+    pub(super) stop: tokio::sync::watch::Receiver<Option<Manner>>,
 }
 
 impl Attach {
@@ -138,6 +141,8 @@ impl Attach {
                 }
             }
         };
+        let ends_with_us = close == Close::Done && self.stop.borrow().is_some();
+        let close = if ends_with_us { Close::ShuttingDown } else { close };
         if let Some(frame) = close.frame() {
             let goodbye = async {
                 sink.send(Message::Close(Some(frame))).await?;

@@ -1,0 +1,19 @@
+/** Short names for what the daemon's description calls its types. */
+import type { components, Methods } from "./schema.gen";
+
+type Schemas = components["schemas"];
+
+export type { Methods };
+export type SessionInfo = Schemas["SessionInfo"];
+export type SessionState = Schemas["SessionState"];
+export type ExecutionInfo = Schemas["ExecutionInfo"];
+export type RunResult = Schemas["RunResult"];
+export type Outcome = Schemas["Outcome"];
+export type OutputSlice = Schemas["OutputSlice"];
+export type TerminalInfo = Schemas["TerminalInfo"];
+export type Happening = Schemas["Event"];
+export type Stats = Schemas["Stats"];
+export type Info = Schemas["Info"];
+export type Encoding = Schemas["Encoding"];
+export type ErrorDetail = Schemas["ErrorDetail"];
+export type Range = Schemas["Range"];

@@ -1,0 +1,117 @@
+/** A command and what came of it. */
+import { memo, type JSX } from "react";
+import { call, told } from "../api/http";
+import { readable } from "../api/text";
+import { useT } from "../i18n";
+import { Button, IconButton } from "../ui/Button";
+import { duration, size, useNow } from "../ui/time";
+import { toast } from "../ui/toasts";
+import { saveOutput } from "./download";
+import type { ExecutionView, Segment, StreamName } from "./execution";
+
+export const ExecutionBlock = memo(function ExecutionBlock({
+  view,
+  onLoad,
+}: {
+  view: ExecutionView;
+  onLoad: () => void;
+}): JSX.Element {
+  const t = useT();
+  const { info, segments, isLoaded } = view;
+  const hasOutput = info.stdout_bytes + info.stderr_bytes > 0;
+  return (
+    <article className="block" aria-label={info.command}>
+      <header>
+        <pre className="block-command">{info.command}</pre>
+        <Status view={view} />
+      </header>
+      {segments.length > 0 && (
+        <pre className="output" tabIndex={0} aria-label={t("session.output")}>
+          {segments.map((segment, at) => (
+            <Part key={at} segment={segment} id={info.execution_id} />
+          ))}
+        </pre>
+      )}
+      {!isLoaded && info.status === "done" && hasOutput && (
+        <div className="block-foot">
+          <Button kind="quiet" onClick={onLoad}>
+            {t("session.show", { size: size(info.stdout_bytes + info.stderr_bytes) })}
+          </Button>
+        </div>
+      )}
+      <Remarks view={view} />
+    </article>
+  );
+});
+
+function Part({ segment, id }: { segment: Segment; id: string }): JSX.Element {
+  const t = useT();
+  if (segment.kind === "text") return <span className={segment.stream}>{readable(segment.text)}</span>;
+  const { from, to } = segment.range;
+  return (
+    <span className="gap">
+      {t("session.gap", { size: size(to - from), stream: segment.stream })}{" "}
+      <button type="button" className="link-button" onClick={() => save(id, segment.stream)}>
+        {t("session.full")}
+      </button>
+    </span>
+  );
+}
+
+function save(id: string, stream: StreamName): void {
+  saveOutput(id, stream).catch((error: unknown) => toast(told(error), { kind: "error" }));
+}
+
+function Status({ view: { info, outcome } }: { view: ExecutionView }): JSX.Element {
+  const t = useT();
+  if (info.status !== "done")
+    return <Running id={info.execution_id} createdAt={info.created_at} isQueued={info.status === "queued"} />;
+  const code = info.exit_code ?? outcome?.exit_code ?? 0;
+  return (
+    <span className="block-status">
+      <span className="muted">{duration(outcome?.duration_ms ?? info.elapsed_ms)}</span>
+      <span className={code === 0 ? "badge good" : "badge bad"}>{t("session.exit", { code })}</span>
+    </span>
+  );
+}
+
+function Running({
+  id,
+  createdAt,
+  isQueued,
+}: {
+  id: string;
+  createdAt: string;
+  isQueued: boolean;
+}): JSX.Element {
+  const t = useT();
+  const now = useNow(500);
+  const cancel = () => {
+    call("exec.cancel", { execution_id: id }).catch((error: unknown) =>
+      toast(told(error), { kind: "error" }),
+    );
+  };
+  return (
+    <span className="block-status">
+      <span className="muted">{duration(Math.max(0, now - Date.parse(createdAt)))}</span>
+      <span className="badge busy">{t(isQueued ? "session.queued" : "state.running")}</span>
+      <IconButton icon="stop" label={t("session.cancel")} onClick={cancel} />
+    </span>
+  );
+}
+
+function Remarks({ view: { outcome } }: { view: ExecutionView }): JSX.Element | null {
+  const t = useT();
+  if (outcome === null) return null;
+  const remarks = [
+    outcome.timed_out ? t("session.timedOut") : "",
+    outcome.cancelled ? t("session.cancelled") : "",
+    outcome.signal != null ? t("notice.killed", { signal: outcome.signal }) : "",
+    outcome.shell_state === "rolled_back" ? t("session.rolledBack") : "",
+    outcome.shell_state === "reset" ? t("session.wasReset") : "",
+    outcome.background_pids != null && outcome.background_pids.length > 0
+      ? t("session.background", { n: outcome.background_pids.length })
+      : "",
+  ].filter((remark) => remark !== "");
+  return remarks.length === 0 ? null : <p className="block-foot muted small">{remarks.join(" ")}</p>;
+}

@@ -1,0 +1,57 @@
+import { useState, type JSX, type SyntheticEvent } from "react";
+import { go } from "../app/router";
+import { call, told } from "../api/http";
+import { useT } from "../i18n";
+import { Button } from "../ui/Button";
+
+/** What is left empty is the daemon's choice. */
+export function NewSession({ onDone }: { onDone: () => void }): JSX.Element {
+  const t = useT();
+  const [name, setName] = useState("");
+  const [shell, setShell] = useState("");
+  const [dir, setDir] = useState("");
+  const [failure, setFailure] = useState<string | null>(null);
+
+  const make = async (event: SyntheticEvent) => {
+    event.preventDefault();
+    try {
+      const made = await call("session.create", {
+        ...(name === "" ? {} : { name }),
+        ...(shell === "" ? {} : { shell }),
+        ...(dir === "" ? {} : { working_dir: dir }),
+      });
+      onDone();
+      go({ page: "session", id: made.session_id });
+    } catch (error) {
+      setFailure(told(error));
+    }
+  };
+
+  return (
+    <form className="card new-session" onSubmit={(event) => void make(event)}>
+      <label>
+        {t("sessions.name")}
+        <input value={name} autoFocus onChange={(event) => setName(event.target.value)} />
+      </label>
+      <label>
+        {t("sessions.shell")}
+        <input value={shell} placeholder="/bin/sh" onChange={(event) => setShell(event.target.value)} />
+      </label>
+      <label>
+        {t("sessions.dir")}
+        <input value={dir} placeholder="~" onChange={(event) => setDir(event.target.value)} />
+      </label>
+      <Button type="submit" kind="primary">
+        {t("sessions.make")}
+      </Button>
+      <Button kind="quiet" onClick={onDone}>
+        {t("sessions.cancel")}
+      </Button>
+      {failure !== null && (
+        <p role="alert" className="danger-text">
+          {failure}
+        </p>
+      )}
+    </form>
+  );
+}

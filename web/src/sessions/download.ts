@@ -1,0 +1,24 @@
+/** All that is left of a command's output, as a file. */
+import { call } from "../api/http";
+import { bytesOf } from "../api/text";
+import type { StreamName } from "./execution";
+
+/** More than this does not become a file in a browser. */
+const MOST_BYTES = 512 * 1024 * 1024;
+
+export async function saveOutput(execution_id: string, stream: StreamName): Promise<void> {
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  let since = 0;
+  for (;;) {
+    const slice = await call("exec.output", { execution_id, stream, since });
+    pieces.push(bytesOf(slice.data, slice.encoding));
+    if (slice.done || slice.next === since || slice.next > MOST_BYTES) break;
+    since = slice.next;
+  }
+  const address = URL.createObjectURL(new Blob(pieces, { type: "application/octet-stream" }));
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = `${execution_id}.${stream}.txt`;
+  link.click();
+  URL.revokeObjectURL(address);
+}

@@ -1,0 +1,80 @@
+/** The sessions there are, and the last command of each: read again when something happens to one. */
+import { call, told } from "../api/http";
+import { feed } from "../api/feed";
+import type { ExecutionInfo, SessionInfo, SessionState } from "../api/types";
+import { createStore, type Store } from "../ui/store";
+
+/** Many things happen at once; they are looked at together. */
+const TOGETHER_MS = 80;
+
+export interface Listed {
+  session: SessionInfo;
+  last: ExecutionInfo | undefined;
+}
+
+export interface SessionsState {
+  listed: readonly Listed[];
+  isKnown: boolean;
+  failure: string | null;
+}
+
+export function isOver(state: SessionState): boolean {
+  return state === "closed" || state === "terminated";
+}
+
+/** Live ones first, and the one that was busy last first among them. Pure. */
+export function arrange(sessions: readonly SessionInfo[], executions: readonly ExecutionInfo[]): Listed[] {
+  const last = new Map<string, ExecutionInfo>();
+  for (const execution of executions) {
+    const before = last.get(execution.session_id);
+    if (before === undefined || before.created_at <= execution.created_at)
+      last.set(execution.session_id, execution);
+  }
+  return sessions
+    .map((session) => ({ session, last: last.get(session.session_id) }))
+    .sort(
+      (a, b) =>
+        Number(isOver(a.session.state)) - Number(isOver(b.session.state)) ||
+        b.session.last_activity.localeCompare(a.session.last_activity),
+    );
+}
+
+class Sessions {
+  readonly state: Store<SessionsState> = createStore<SessionsState>({
+    listed: [],
+    isKnown: false,
+    failure: null,
+  });
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  follow(): () => void {
+    const stop = feed.listen(() => this.#soon());
+    void this.refresh();
+    return () => {
+      stop();
+      clearTimeout(this.#timer);
+      this.#timer = undefined;
+    };
+  }
+
+  async refresh(): Promise<void> {
+    try {
+      const [{ sessions }, { executions }] = await Promise.all([
+        call("session.list", {}),
+        call("exec.list", {}),
+      ]);
+      this.state.set({ listed: arrange(sessions, executions), isKnown: true, failure: null });
+    } catch (error) {
+      this.state.set({ ...this.state.get(), failure: told(error) });
+    }
+  }
+
+  #soon(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.refresh();
+    }, TOGETHER_MS);
+  }
+}
+
+export const sessions = new Sessions();
