@@ -55,11 +55,11 @@ impl Manager {
         found
     }
 
-    /// At once, or after a grace in which it can be taken back. One that has ended is forgotten.
+    /// At once, or after a grace in which it can be taken back. One that has ended is forgotten then.
     pub async fn destroy_terminal(&self, terminal: &Terminal, grace_s: Option<f64>) -> Result<(), Error> {
         let grace = seconds(grace_s, "grace_s")?.unwrap_or(Duration::ZERO);
-        if !grace.is_zero() && !terminal.is_over() {
-            return terminal.destroy_at(Some(Instant::now() + grace)).await;
+        if !grace.is_zero() {
+            return self.set_fate(terminal, Some(Instant::now() + grace)).await;
         }
         terminal.end("destroyed on request", self.engine.settings.terminal_grace).await;
         self.terminals().remove(&terminal.spec.id);
@@ -68,7 +68,16 @@ impl Manager {
 
     /// Takes a pending destroy back.
     pub async fn keep_terminal(&self, terminal: &Terminal) -> Result<(), Error> {
-        terminal.destroy_at(None).await
+        self.set_fate(terminal, None).await
+    }
+
+    async fn set_fate(&self, terminal: &Terminal, destroy_at: Option<Instant>) -> Result<(), Error> {
+        if !terminal.is_over() && terminal.destroy_at(destroy_at).await.is_ok() {
+            return Ok(());
+        }
+        // nobody is left in it to ask
+        terminal.public().destroy_at = destroy_at;
+        Ok(())
     }
 
     /// What time does to them.
@@ -79,7 +88,8 @@ impl Manager {
         self.terminals().retain(|_, terminal| {
             let public = terminal.public();
             if let Some((_, at)) = &public.ended {
-                return !past(*at, settings.terminated_ttl);
+                let destroyed = public.destroy_at.is_some_and(|at| now >= at);
+                return !destroyed && !past(*at, settings.terminated_ttl);
             }
             let quiet = public.last_activity.monotonic.max(public.detached);
             let ttl = settings.terminal_idle_ttl;

@@ -380,12 +380,14 @@ impl Viewer {
         Ok(())
     }
 
+    /// The size the clients want, if it has another.
+    fn wanted_size(&self) -> Option<Size> {
+        let public = self.terminal.public();
+        public.clients.wanted().filter(|wanted| *wanted != public.size)
+    }
+
     async fn settle_size(&self) -> Result<(), Error> {
-        let wanted = {
-            let public = self.terminal.public();
-            public.clients.wanted().filter(|w| *w != public.size)
-        };
-        match wanted {
+        match self.wanted_size() {
             // the client sees it come, in its place between the bytes
             Some(size) => self.terminal.send(Message::Resize { size, reply: None }).await,
             None => Ok(()),
@@ -406,6 +408,10 @@ impl Drop for Viewer {
         if lost_focus && self.terminal.wants_focus() {
             // one whose line is full is not waited for: it would hear of it too late anyway
             let _ = self.terminal.inbox.try_send(Message::Input { bytes: b"\x1b[O".to_vec(), reply: None });
+        }
+        if let Some(size) = self.wanted_size() {
+            // with its line full it has other worries; the next client to come settles it
+            let _ = self.terminal.inbox.try_send(Message::Resize { size, reply: None });
         }
         self.terminal.tell_news(News::Presence);
     }

@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -168,10 +169,11 @@ impl Sheet {
 
     fn open_file(place: &Path, args: &RecordArgs) -> io::Result<To> {
         let mut new = OpenOptions::new();
-        new.write(true).create_new(true);
+        // What a terminal showed is for whoever may see the terminal.
+        new.write(true).create_new(true).mode(0o600);
         if args.follow {
             let mut any = OpenOptions::new();
-            any.write(true).create(true).truncate(true);
+            any.write(true).create(true).truncate(true).mode(0o600);
             let opened = if args.force { any.open(place) } else { new.open(place) };
             return opened.map(To::Live);
         }

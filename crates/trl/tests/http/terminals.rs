@@ -368,3 +368,52 @@ fn a_terminal_that_ends_with_the_daemon_is_told_apart_from_one_that_ended() {
     assert_eq!(client.exit.as_ref().map(|exit| exit["code"].clone()), Some(json!(3)));
     assert_eq!(client.closed.as_ref().map(|(code, _)| *code), Some(1000));
 }
+
+#[test]
+fn the_smallest_window_counts_until_it_leaves() {
+    let daemon = daemon();
+    let http = operator(&daemon);
+    let id = create(&http, &json!({"argv": ["sleep", "1000"], "size_policy": "smallest"}));
+    let size = || {
+        let info = http.get(&format!("/api/terminals/{id}")).json();
+        (info["cols"].as_u64().unwrap(), info["rows"].as_u64().unwrap())
+    };
+    let _large = attach(&daemon, &id, "client=a&cols=100&rows=30");
+    let small = attach(&daemon, &id, "client=b&cols=60&rows=40");
+    eventually("both fit", || size() == (60, 30));
+    drop(small);
+    eventually("it grows again", || size() == (100, 30));
+}
+
+#[test]
+fn an_ended_terminal_is_forgotten_after_its_grace_and_can_be_kept() {
+    let daemon = daemon();
+    let http = operator(&daemon);
+    let id = create(&http, &json!({"argv": ["true"]}));
+    let state = || http.get(&format!("/api/terminals/{id}"));
+    eventually("it has ended", || state().json()["state"] == "exited");
+    http.ok("terminal.destroy", json!({"terminal_id": id, "grace_s": 600}));
+    assert!(state().json()["destroy_in_s"].is_number());
+    http.ok("terminal.keep", json!({"terminal_id": id}));
+    assert!(state().json()["destroy_in_s"].is_null());
+    http.ok("terminal.destroy", json!({"terminal_id": id, "grace_s": 0.01}));
+    eventually("it is forgotten", || state().status == 404);
+}
+
+#[test]
+fn what_an_address_asks_for_must_mean_something() {
+    let daemon = daemon();
+    let http = operator(&daemon);
+    let id = create(&http, &json!({"argv": ["sleep", "1000"]}));
+    let auth = format!("Bearer {}", daemon.operator_token());
+    let open = |query: &str| {
+        let path = format!("/ws/terminal/{id}?{query}");
+        WebSocket::open(&daemon.http(), &path, &[("Authorization", &auth)]).err()
+    };
+    for bad in ["mode=veiw", "since=abc&gen=x", "client=%ff"] {
+        assert_eq!(open(bad), Some(400), "{bad}");
+    }
+    assert_eq!(open("mode=drive&something=else"), None);
+    let named = attach(&daemon, &id, "client=J%C3%B6%20B");
+    assert_eq!(named.hello["presence"][0]["name"], "Jö B");
+}

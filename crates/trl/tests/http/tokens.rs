@@ -2,7 +2,8 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use trl_testkit::{Daemon, Value, WebSocket, eventually, json};
+use trl_testkit::websocket::Arrived;
+use trl_testkit::{Attached, Daemon, Value, WebSocket, eventually, json};
 
 use crate::{builder, daemon, operator, with_role};
 
@@ -84,6 +85,39 @@ fn a_revoked_token_ends_with_its_connections() {
         operator(&daemon).refused("token.revoke", json!({"token_id": made["token_id"]})),
         "INVALID_PARAMS"
     );
+}
+
+#[test]
+fn a_revoked_token_types_into_no_terminal() {
+    let daemon = daemon();
+    let made = daemon.token("agent", json!({}));
+    let token = text(&made["token"]);
+    let http = daemon.http().with_token(token);
+    let id = http.ok("terminal.create", json!({"argv": ["cat"]}))["terminal_id"].clone();
+    let path = format!("/ws/terminal/{}", text(&id));
+    let mut rich = Attached::open(&daemon.http(), token, text(&id), "client=c");
+    let auth = format!("Bearer {token}");
+    let mut plain =
+        WebSocket::open(&daemon.http(), &path, &[("Authorization", &auth)]).expect("a web socket");
+    let ticket = http.post("/api/tickets", &json!({})).json()["ticket"].clone();
+    let origin = format!("http://{}", daemon.http().authority());
+    let by_ticket = format!("{path}?ticket={}", text(&ticket));
+    let mut page = WebSocket::open(&daemon.http(), &by_ticket, &[("Origin", &origin)]).expect("a web socket");
+    rich.input(b"before\n");
+    rich.until_text("before\r\nbefore");
+    operator(&daemon).ok("token.revoke", json!({"token_id": made["token_id"]}));
+    while rich.closed.is_none() {
+        rich.take();
+    }
+    assert_eq!(rich.closed.as_ref().unwrap().0, 1008);
+    for ws in [&mut plain, &mut page] {
+        let code = loop {
+            if let Arrived::Closed(code, _) = ws.arrive() {
+                break code;
+            }
+        };
+        assert_eq!(code, 1008);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //!
 //! A file that cannot be read or trusted means no tokens, never all of them. The operator's token is not in it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -58,6 +58,8 @@ struct Inner {
     seen: Option<Seen>,
     /// Since the file was last written.
     used: HashMap<TokenId, Timestamp>,
+    /// Not valid any more, whatever the file still says.
+    revoked: HashSet<TokenId>,
     uses_written: Option<Instant>,
     complained: bool,
 }
@@ -167,16 +169,20 @@ impl Tokens {
     }
 
     pub(in crate::serve) fn revoke(&self, id: &TokenId) -> Result<(), Error> {
-        self.change(Durable::Yes, |records| {
-            let before = records.len();
-            records.retain(|record| record.info.token_id != *id);
-            match records.len() < before {
-                true => Ok(()),
-                false => Err(Error::invalid(format!("there is no token {id}")).hint("see token.list")),
+        {
+            let mut inner = self.lock();
+            inner.refresh(&self.path);
+            if !inner.records.iter().any(|record| record.info.token_id == *id) {
+                return Err(Error::invalid(format!("there is no token {id}")).hint("see token.list"));
             }
-        })?;
+            // From here on, whether or not it can be written down.
+            inner.revoked.insert(id.clone());
+            inner.forget_revoked();
+        }
         self.changed.notify_waiters();
-        Ok(())
+        self.change(Durable::Yes, |_| Ok(())).map_err(|error| {
+            error.hint("it is not accepted any more while this daemon runs; free space, and revoke another to write both down")
+        })
     }
 
     /// When tokens were used is good to know, but nothing fails because it could not be written.
@@ -202,6 +208,7 @@ impl Tokens {
         let _lock = lock_beside(&self.path).map_err(|e| self.failed(&e))?;
         let (records, _) = read(&self.path).map_err(|e| self.failed(&e))?;
         let mut records = with_uses(records, &inner.used);
+        records.retain(|record| !inner.revoked.contains(&record.info.token_id));
         change(&mut records)?;
         inner.seen = Some(write(&self.path, &records, durable).map_err(|e| self.failed(&e))?);
         inner.records = records;
@@ -211,7 +218,11 @@ impl Tokens {
 
     fn failed(&self, cause: &io::Error) -> Error {
         tracing::error!(path = %self.path.display(), error = %cause, "the file of tokens");
-        Error::internal(format!("the file of tokens cannot be used: {cause}"))
+        let code = match cause.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorCode::StorageFull,
+            _ => ErrorCode::InternalError,
+        };
+        Error::new(code, format!("the file of tokens cannot be used: {cause}"))
     }
 
     #[cfg(test)]
@@ -222,6 +233,11 @@ impl Tokens {
 }
 
 impl Inner {
+    fn forget_revoked(&mut self) {
+        let Self { records, revoked, .. } = self;
+        records.retain(|record| !revoked.contains(&record.info.token_id));
+    }
+
     /// Reads the file again if it is another one.
     fn refresh(&mut self, path: &Path) {
         let now = fs::symlink_metadata(path).ok().map(|meta| Seen::of(&meta));
@@ -231,6 +247,7 @@ impl Inner {
         match read(path) {
             Ok((records, seen)) => {
                 (self.records, self.seen, self.complained) = (records, seen, false);
+                self.forget_revoked();
             }
             Err(error) => {
                 self.records.clear();
@@ -407,6 +424,23 @@ mod tests {
 
     fn is_good(tokens: &Tokens, token: &str) -> bool {
         tokens.find(&digest(token)).is_some()
+    }
+
+    #[test]
+    fn a_token_is_revoked_also_when_that_cannot_be_written() {
+        let (_dir, path) = world();
+        let tokens = Tokens::at(path.clone());
+        let (one, info) = tokens.tests_token(Role::Viewer);
+        let (two, other) = tokens.tests_token(Role::Viewer);
+        let in_the_way = path.with_extension(format!("json.{}", std::process::id()));
+        fs::create_dir(&in_the_way).unwrap();
+        let error = tokens.revoke(&info.token_id).unwrap_err();
+        assert!(error.hint.unwrap().contains("not accepted any more"));
+        assert!(!is_good(&tokens, &one) && is_good(&tokens, &two));
+        assert!(is_good(&Tokens::at(path.clone()), &one), "the file still says so");
+        fs::remove_dir(&in_the_way).unwrap();
+        tokens.revoke(&other.token_id).unwrap();
+        assert!(!is_good(&Tokens::at(path), &one), "written down with the next change");
     }
 
     #[test]

@@ -47,8 +47,8 @@ impl Visit {
 
     fn let_in(&self, found: Result<Principal, Failed>) -> Result<Principal, Refusal> {
         match (found, &self.peer) {
-            // No token raises a process inside a session.
-            (Ok(_), Peer::Known(inside @ Principal::Inside(_))) => Ok(inside.clone()),
+            // No token raises a process inside a session or a terminal.
+            (Ok(_), Peer::Known(inside)) if inside.pinned_to().is_some() => Ok(inside.clone()),
             (Ok(principal), _) => Ok(principal),
             (Err(failed), _) => {
                 self.door.counters.auth_failures.fetch_add(1, Ordering::Relaxed);

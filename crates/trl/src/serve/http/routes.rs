@@ -232,13 +232,13 @@ impl Visit {
             }
         };
         let ask = attach::Ask::parse(request.uri().query().unwrap_or_default(), rich);
+        let ask = ask.map_err(|why| Refusal::new(StatusCode::BAD_REQUEST, ErrorCode::InvalidParams, why))?;
         self.will_be(Upgrade::Terminal(Box::new(Attach {
             upgraded: hyper::upgrade::on(request),
             found,
             ask,
-            keep_alive: self.door.keep_alive(),
-            closing: self.door.server.closing.subscribe(),
-            stop: self.door.server.stop.subscribe(),
+            principal,
+            door: Arc::clone(&self.door),
         })));
         Ok(answer)
     }

@@ -52,6 +52,8 @@ impl Desk<'_> {
             let message = match message {
                 Some(Ok(message)) => message,
                 Some(Err(WsError::Capacity(_))) => return Close::TooLarge,
+                Some(Err(WsError::Protocol(_))) => return Close::Protocol,
+                Some(Err(WsError::Utf8(_))) => return Close::NotText,
                 Some(Err(_)) | None => return Close::Silent,
             };
             *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
@@ -59,7 +61,10 @@ impl Desk<'_> {
                 Message::Close(_) => return Close::Silent,
                 Message::Binary(bytes) => self.typed(&bytes).await,
                 Message::Text(text) => match serde_json::from_str(&text) {
-                    Ok(Said::Resize { cols, rows }) => resized = checked_size(cols, rows).ok().or(resized),
+                    Ok(Said::Resize { cols, rows }) => match checked_size(cols, rows) {
+                        Ok(window) => resized = Some(window),
+                        Err(error) => self.complain(&error.message, None),
+                    },
                     Ok(said) if self.ask.rich => self.said(said).await,
                     Err(error) if self.ask.rich => {
                         self.tell(json!({"type": "error", "message": error.to_string()}))
@@ -87,7 +92,7 @@ impl Desk<'_> {
 
     async fn type_in(&self, number: Option<u64>, bytes: Vec<u8>) {
         if !self.drives {
-            return self.tell(json!({"type": "error", "message": "this connection only watches"}));
+            return self.complain("this connection only watches", number);
         }
         let client = self.ask.client.as_deref();
         match self.viewer.input(client.zip(number), bytes).await {
@@ -97,7 +102,7 @@ impl Desk<'_> {
                     self.wake.notify_one();
                 }
             }
-            Err(error) => self.tell(json!({"type": "error", "message": error.message, "iseq": number})),
+            Err(error) => self.complain(&error.message, number),
         }
     }
 
@@ -130,7 +135,7 @@ impl Desk<'_> {
             Said::Resize { .. } => Ok(()),
         };
         if let Err(error) = done {
-            self.tell(json!({"type": "error", "message": error.message}));
+            self.complain(&error.message, None);
         }
     }
 

@@ -17,11 +17,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use hyper::upgrade::OnUpgrade;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
-use trl_core::session::messages::Manner;
 use trl_core::terminal::sizes::Client;
 use trl_core::terminal::spec::checked_size;
 use trl_core::terminal::tape::Tape;
@@ -29,6 +28,8 @@ use trl_core::terminal::{Terminal, Viewer};
 use trl_sys::pty::Size;
 
 use self::out::{Sink, Taken};
+use super::super::principal::Principal;
+use super::Door;
 use super::ws::{self, REASON_PATIENCE};
 
 /// What a client asks for to get the rich form.
@@ -36,6 +37,8 @@ pub(super) const SUBPROTOCOL: &str = "trl.term.1";
 
 /// Bytes a client may have without having said that it has shown them.
 const WINDOW: u64 = 256 * 1024;
+/// Characters of a client's name.
+const MOST_NAME: usize = 64;
 /// Messages of our own that wait for a client that sends and does not read.
 const MOST_WAITING: usize = 1024;
 /// What one message may bring.
@@ -49,6 +52,9 @@ enum Close {
     Unknown,
     ShuttingDown,
     TooLarge,
+    Protocol,
+    NotText,
+    TokenEnded,
     /// The other side is gone.
     Silent,
 }
@@ -61,6 +67,9 @@ impl Close {
             Self::Unknown => (4004, "there is no such terminal"),
             Self::ShuttingDown => (4013, "the daemon is ending"),
             Self::TooLarge => (1009, "the message is too large"),
+            Self::Protocol => (1002, "that is not WebSocket"),
+            Self::NotText => (1007, "that is not UTF-8"),
+            Self::TokenEnded => (1008, "the token is not valid any more"),
             Self::Silent => return None,
         };
         Some(CloseFrame { code: code.into(), reason: reason.into() })
@@ -78,16 +87,16 @@ pub(super) struct Ask {
 }
 
 impl Ask {
-    /// From the query of the address; what it does not understand it ignores, as browsers' addresses are.
-    pub(super) fn parse(query: &str, rich: bool) -> Self {
+    /// From the query of the address. What it does not know it ignores, and a window nobody can have.
+    pub(super) fn parse(query: &str, rich: bool) -> Result<Self, &'static str> {
         let mut ask = Self { rich, ..Self::default() };
         let (mut generation, mut since, mut cols, mut rows) = (None, None, None, None);
         for (key, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
             match key {
                 "gen" => generation = Some(value.to_string()),
-                "since" => since = value.parse().ok(),
-                "mode" => ask.view_only = value == "view",
-                "client" if !value.is_empty() && value.len() <= 64 => ask.client = Some(value.to_string()),
+                "since" => since = Some(value.parse().map_err(|_| "`since` is not an offset")?),
+                "mode" => ask.view_only = is_view(value)?,
+                "client" => ask.client = client_name(value)?,
                 "cols" => cols = value.parse().ok(),
                 "rows" => rows = value.parse().ok(),
                 _ => {}
@@ -95,8 +104,42 @@ impl Ask {
         }
         ask.since = generation.zip(since);
         ask.window = cols.zip(rows).and_then(|(cols, rows)| checked_size(cols, rows).ok());
-        ask
+        Ok(ask)
     }
+}
+
+fn is_view(mode: &str) -> Result<bool, &'static str> {
+    match mode {
+        "view" => Ok(true),
+        "drive" | "" => Ok(false),
+        _ => Err("`mode` is view or drive"),
+    }
+}
+
+/// A name that is another one after it was cut would let two clients' inputs pass for each other's.
+fn client_name(value: &str) -> Result<Option<String>, &'static str> {
+    let name = percent_decode(value).ok_or("`client` is not percent-encoded UTF-8")?;
+    match name.chars().count() {
+        0 => Ok(None),
+        1..=MOST_NAME if !name.chars().any(char::is_control) => Ok(Some(name)),
+        _ => Err("`client` has more than 64 characters, or one that nobody can read"),
+    }
+}
+
+fn percent_decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let mut digit = || char::from(rest.next()?).to_digit(16);
+                u8::try_from(digit()? << 4 | digit()?).ok()?
+            }
+            b'+' => b' ',
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// What a visit may see of the terminal it named.
@@ -110,15 +153,15 @@ pub(super) struct Attach {
     pub(super) upgraded: OnUpgrade,
     pub(super) found: Found,
     pub(super) ask: Ask,
-    pub(super) keep_alive: Duration,
-    pub(super) closing: tokio::sync::watch::Receiver<bool>,
-    /// Set when the daemon has begun to end: terminals that end then end for that.
-    pub(super) stop: tokio::sync::watch::Receiver<Option<Manner>>,
+    pub(super) principal: Principal,
+    pub(super) door: Arc<Door>,
 }
 
 impl Attach {
     /// Serves the client until it is gone.
-    pub(super) async fn run(mut self) {
+    pub(super) async fn run(self) {
+        let server = &self.door.server;
+        let mut closing = server.closing.subscribe();
         let Ok(upgraded) = self.upgraded.await else { return };
         let (sink, stream) = ws::open(upgraded, MOST_INPUT).await.split();
         let mut sink = Sink(sink);
@@ -132,16 +175,18 @@ impl Attach {
                 if let Some(window) = self.ask.window {
                     let _ = viewer.show(window).await;
                 }
-                let desk = Desk::new(&viewer, &self.ask, drives, self.keep_alive);
+                let desk = Desk::new(&viewer, &self.ask, drives, self.door.keep_alive());
                 let mut place = Tape::origin();
                 tokio::select! {
                     close = desk.write(&mut sink, news, &mut place) => close,
                     close = desk.read(stream) => close,
-                    _ = async { self.closing.wait_for(|c| *c).await.is_ok() } => Close::ShuttingDown,
+                    () = server.authority.ended(&self.principal) => Close::TokenEnded,
+                    _ = async { closing.wait_for(|c| *c).await.is_ok() } => Close::ShuttingDown,
                 }
             }
         };
-        let ends_with_us = close == Close::Done && self.stop.borrow().is_some();
+        // Terminals that end when the daemon has begun to end, end for that.
+        let ends_with_us = close == Close::Done && server.stop.borrow().is_some();
         let close = if ends_with_us { Close::ShuttingDown } else { close };
         if let Some(frame) = close.frame() {
             let goodbye = async {
@@ -189,6 +234,13 @@ impl<'a> Desk<'a> {
         &self.viewer.terminal
     }
 
+    /// Says what was wrong, to a client that has words for it.
+    fn complain(&self, message: &str, input: Option<u64>) {
+        if self.ask.rich {
+            self.tell(json!({"type": "error", "message": message, "iseq": input}));
+        }
+    }
+
     /// Has something sent beside the bytes. A client that asks and does not read loses the oldest answers.
     fn tell(&self, what: Value) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,11 +259,19 @@ mod tests {
 
     #[test]
     fn an_address_says_where_to_go_on() {
-        let ask = Ask::parse("ticket=x&gen=ab&since=12&mode=view&client=c1&cols=100&rows=30", true);
+        let ask = |query: &str| Ask::parse(query, true).unwrap();
+        for bad in ["since=x", "since=-1", "mode=veiw", "client=%zz", "client=%ff", "client=a%0ab"] {
+            assert!(Ask::parse(bad, true).is_err(), "{bad}");
+        }
+        assert!(Ask::parse(&format!("client={}", "a".repeat(65)), true).is_err());
+        let name = "%C3%A9".repeat(64);
+        assert_eq!(ask(&format!("client={name}")).client, Some("é".repeat(64)));
+        assert_eq!(ask("client=a%20b+c").client.as_deref(), Some("a b c"));
+        let ask = ask("ticket=x&gen=ab&since=12&mode=view&client=c1&cols=100&rows=30");
         assert_eq!(ask.since, Some(("ab".into(), 12)));
         assert!(ask.view_only && ask.rich);
         assert_eq!(ask.client.as_deref(), Some("c1"));
         assert_eq!(ask.window, Some(Size { cols: 100, rows: 30 }));
-        assert_eq!(Ask::parse("since=12&cols=0&rows=5", false), Ask::default());
+        assert_eq!(Ask::parse("since=12&cols=0&rows=5", false), Ok(Ask::default()));
     }
 }
