@@ -85,6 +85,13 @@ impl Cell {
         !self.is_cluster() && (1..0x80).contains(&self.code())
     }
 
+    /// The byte of a character that is one and takes one column: most of what terminals show.
+    pub(crate) fn plain(self) -> Option<u8> {
+        const SPACE: u32 = 1 << WIDTH_SHIFT | 0x20;
+        let above_space = self.content.wrapping_sub(SPACE);
+        (above_space < 0x5f).then_some(self.content as u8)
+    }
+
     /// The second cell of a wide character.
     pub(crate) fn is_tail(self) -> bool {
         self.width() == 0 && !self.has_content()

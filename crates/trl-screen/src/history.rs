@@ -52,7 +52,11 @@ impl Line {
         let mut style = Style::default();
         let mut at = 0;
         while at < cells.len() {
-            let cell = cells[at];
+            let start = scratch.len();
+            scratch
+                .extend(cells[at..].iter().map_while(|cell| cell.plain().filter(|_| cell.style() == style)));
+            at += scratch.len() - start;
+            let Some(cell) = cells.get(at) else { break };
             if cell.style() != style {
                 style = cell.style();
                 if style.bg & EXTENDED != 0 {
@@ -60,6 +64,7 @@ impl Line {
                 }
                 scratch.push(STYLE);
                 put_style(style, scratch);
+                continue;
             }
             at += put_cell(&cells[at..], interned, scratch);
         }
@@ -157,10 +162,6 @@ fn put_cell(cells: &[Cell], interned: &Interned, out: &mut Vec<u8>) -> usize {
     let code = cell.code();
     if code == 0 && cell.width() == 1 {
         return put_gap(cells, out);
-    }
-    if code < 0x7f && cell.width() == 1 {
-        out.push(code as u8);
-        return 1;
     }
     let usual = cell.width() == width(code) && cell.width() > 0 && (cell.width() == 1 || wide);
     if !usual {
