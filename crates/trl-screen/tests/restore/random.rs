@@ -2,12 +2,10 @@
 
 pub(crate) struct Random(u64);
 
-/// From `TRL_SEED`, or the clock's.
+/// The same one each time, or `TRL_SEED`: to look for what cannot be restored yet, try many.
 pub(crate) fn seed() -> u64 {
-    let given = std::env::var("TRL_SEED").ok().and_then(|seed| seed.parse().ok());
-    let now =
-        || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
-    given.unwrap_or_else(|| now() % 1_000_000_000)
+    const USUAL: u64 = 20_260_115;
+    std::env::var("TRL_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(USUAL)
 }
 
 impl Random {
