@@ -15,6 +15,9 @@ const executablePath = process.env["TRL_CHROMIUM"] ?? "/usr/bin/chromium";
 const pictures = process.env["TRL_SCREENSHOTS"] ?? join(import.meta.dirname, "../../target/web-screenshots");
 mkdirSync(pictures, { recursive: true });
 
+/** Whether speed is measured; only on a machine that does nothing else. */
+export const BARS = process.env["TRL_BARS"] !== undefined;
+
 let browser: Promise<Browser> | null = null;
 
 /** Started once; it ends with the process. */
@@ -114,6 +117,6 @@ export class Visitor {
   }
 
   async sees(wanted: RegExp): Promise<void> {
-    await expect.poll(() => this.screen(), { timeout: 15_000 }).toMatch(wanted);
+    await expect.poll(() => this.screen()).toMatch(wanted);
   }
 }

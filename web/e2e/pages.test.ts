@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import type { AxeResults, RunOptions } from "axe-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Daemon, TOKEN } from "./daemon";
-import { theBrowser, Visitor } from "./browser";
+import { BARS, theBrowser, Visitor } from "./browser";
 
 let daemon: Daemon;
 beforeAll(async () => void (daemon = await Daemon.start()));
@@ -76,8 +76,7 @@ test("the page comes with strict rules, and comes fast", async () => {
     () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? Infinity,
   );
   console.log(`first paint after ${paint.toFixed(0)} ms`);
-  // The bar is 500 ms; a machine that does other things meanwhile is given time.
-  expect(paint).toBeLessThan(2_000);
+  if (BARS) expect(paint).toBeLessThan(500);
   await visitor.leave();
 });
 

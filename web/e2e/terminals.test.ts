@@ -59,7 +59,7 @@ test("closing a tab ends its terminal, unless that is taken back", async () => {
   // A browser that goes away now leaves nothing behind.
   await expect.poll(async () => (await find(id))?.destroy_in_s).toBeGreaterThan(0);
   await visitor.leave();
-  await expect.poll(async () => (await find(id))?.state, { timeout: 12_000 }).not.toBe("running");
+  await expect.poll(async () => (await find(id))?.state).not.toBe("running");
 });
 
 test("a lost connection is made again, and what was typed meanwhile is typed once", async () => {

@@ -8,7 +8,9 @@ export default defineConfig({
     fileParallelism: false,
     isolate: false,
     pool: "threads",
-    testTimeout: 40_000,
-    hookTimeout: 40_000,
+    // Nothing here is about speed: a slow machine only takes longer.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
   },
 });
