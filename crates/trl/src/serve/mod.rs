@@ -159,9 +159,6 @@ pub(crate) fn stdio(mut config: Config) -> Result<(), ServeError> {
     outcome
 }
 
-/// Turns of tasks between two looks at what has come in: a flood is many turns, and a key must not wait for them.
-const EVENT_INTERVAL: u32 = 4;
-
 fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime, Secret), ServeError> {
     let operator = auth::operator::load(&mut config)?;
     harden::wipe_env(TOKEN_VARIABLE);
@@ -173,7 +170,6 @@ fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime, 
         .map_err(ServeError::io("starting the engine"))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .event_interval(EVENT_INTERVAL)
         .build()
         .map_err(ServeError::io("starting the runtime"))?;
     config.wire.max_connections = config.wire.max_connections.min(engine.shares.connections);
