@@ -58,8 +58,13 @@ impl Manager {
     /// At once, or after a grace in which it can be taken back. One that has ended is forgotten then.
     pub async fn destroy_terminal(&self, terminal: &Terminal, grace_s: Option<f64>) -> Result<(), Error> {
         let grace = seconds(grace_s, "grace_s")?.unwrap_or(Duration::ZERO);
+        let at = Instant::now() + grace;
+        if !grace.is_zero() && terminal.is_over() {
+            terminal.public().destroy_at = Some(at);
+            return Ok(());
+        }
         if !grace.is_zero() {
-            return self.set_fate(terminal, Some(Instant::now() + grace)).await;
+            return terminal.destroy_at(Some(at)).await;
         }
         terminal.end("destroyed on request", self.engine.settings.terminal_grace).await;
         self.terminals().remove(&terminal.spec.id);
@@ -68,16 +73,10 @@ impl Manager {
 
     /// Takes a pending destroy back.
     pub async fn keep_terminal(&self, terminal: &Terminal) -> Result<(), Error> {
-        self.set_fate(terminal, None).await
-    }
-
-    async fn set_fate(&self, terminal: &Terminal, destroy_at: Option<Instant>) -> Result<(), Error> {
-        if !terminal.is_over() && terminal.destroy_at(destroy_at).await.is_ok() {
+        if terminal.is_over() && terminal.public().destroy_at.take().is_some() {
             return Ok(());
         }
-        // nobody is left in it to ask
-        terminal.public().destroy_at = destroy_at;
-        Ok(())
+        terminal.destroy_at(None).await
     }
 
     /// What time does to them.

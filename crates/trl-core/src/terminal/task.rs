@@ -519,6 +519,7 @@ impl Task {
             let mut public = self.terminal.public();
             public.pid = None;
             public.exit = Some(exit);
+            public.destroy_at = None;
             public.ended = Some((reason.clone(), Instant::now()));
         }
         self.terminal.tape.close();
