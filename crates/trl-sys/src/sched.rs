@@ -29,14 +29,3 @@ pub fn take_short_turns() {
 
 #[cfg(not(target_os = "linux"))]
 pub fn take_short_turns() {}
-
-/// The calling thread works for nobody who waits: others go first. Only threads have a priority of their own on Linux.
-#[cfg(target_os = "linux")]
-pub fn give_way() {
-    const POLITE: i32 = 10;
-    // without it, it only competes
-    let _ = rustix::process::setpriority_process(None, POLITE);
-}
-
-#[cfg(not(target_os = "linux"))]
-pub fn give_way() {}

@@ -196,10 +196,7 @@ impl Screens {
         }
         let new = Arc::new(Thread::default());
         let own = Arc::clone(&new);
-        std::thread::Builder::new().name("trl-screens".into()).spawn(move || {
-            trl_sys::sched::give_way();
-            own.run();
-        })?;
+        std::thread::Builder::new().name("trl-screens".into()).spawn(move || own.run())?;
         Ok(Arc::clone(thread.insert(new)))
     }
 }

@@ -326,13 +326,13 @@ impl Task {
     fn resize(&mut self, size: Size) -> Result<(), Error> {
         // What was written before is for the old size.
         self.pump.catch_up();
+        self.fresh = true;
         if self.terminal.public().size == size {
             return Ok(());
         }
         self.master.resize(size).map_err(|e| Error::internal(format!("resize: {e}")))?;
         self.terminal.public().size = size;
         self.terminal.tape.resize(size);
-        self.fresh = true;
         Ok(())
     }
 

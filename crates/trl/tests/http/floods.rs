@@ -30,7 +30,8 @@ fn floods_come_and_go_and_every_byte_is_there() {
         &json!({"argv": ["sh", "-c", "stty -echo -onlcr; echo ready; while read -r n; do seq 1 $n; done; exit 7"]}),
     );
     let mut client = attach(&daemon, &id, "client=c");
-    client.until_text("ready\n");
+    // as bytes or in a picture
+    client.until(|c| c.next() == "ready\n".len() as u64);
     for round in 0..4 {
         let flood = numbers(60_000);
         client.input(b"60000\n");
@@ -56,7 +57,8 @@ fn a_flood_that_ends_with_its_program_is_whole() {
         &json!({"argv": ["sh", "-c", "stty -echo -onlcr; echo ready; read go; seq 1 200000; kill -9 $$"]}),
     );
     let mut client = attach(&daemon, &id, "client=c");
-    client.until_text("ready\n");
+    // as bytes or in a picture
+    client.until(|c| c.next() == "ready\n".len() as u64);
     let from = client.bytes.len();
     client.input(b"\n");
     client.until(|c| c.exit.is_some());
