@@ -245,8 +245,11 @@ mod tests {
         tape.append(b"wide \xe2\x82");
         model.wake();
         model.reach_now().await;
+        // Its thread would learn of the size at any moment, but not while it is held.
+        let mut inner = model.lock();
         tape.resize(Size { cols: 40, rows: 10 });
-        let mut taken = model.take(|screen| screen.snapshot_with(0));
+        let mut taken = inner.take(|screen| screen.snapshot_with(0));
+        drop(inner);
         assert_eq!((taken.place.offset, taken.size.cols), (5, 80));
         assert!(matches!(tape.read(&mut taken.place, 99), Piece::Bytes { offset: 5, .. }));
         assert!(matches!(tape.read(&mut taken.place, 99), Piece::Resized(mark) if mark.size.cols == 40));
