@@ -76,12 +76,17 @@ fn throughput(plan: &Plan, daemon: &Daemon, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Seconds until everybody has everything.
-fn one_flood(daemon: &Daemon, client: &mut Client, clients: usize, lines: u64) -> Result<f64> {
+/// A producer that waits for Enter, whoever will press it, and the offset behind its last byte.
+fn prepare(daemon: &Daemon, client: &mut Client, lines: u64) -> Result<(TerminalId, Beside, u64)> {
     let terminal = client.terminal(&producer(lines)?)?;
     let mut first = Beside::attach(daemon.http, &terminal, "drive")?;
     first.until(READY.len() as u64)?;
-    let end = READY.len() as u64 + lines * SHOWN;
+    Ok((terminal, first, READY.len() as u64 + lines * SHOWN))
+}
+
+/// Seconds until everybody has everything.
+fn one_flood(daemon: &Daemon, client: &mut Client, clients: usize, lines: u64) -> Result<f64> {
+    let (terminal, mut first, end) = prepare(daemon, client, lines)?;
     let mut others =
         (1..clients).map(|_| Beside::attach(daemon.http, &terminal, "view")).collect::<Result<Vec<_>>>()?;
     let start = Instant::now();
@@ -135,10 +140,7 @@ fn stalled_viewer(plan: &Plan, daemon: &Daemon, report: &mut Report) -> Result<(
 
 /// Seconds until all who read have everything.
 fn crowd(daemon: &Daemon, client: &mut Client, stalled: usize, lines: u64) -> Result<f64> {
-    let terminal = client.terminal(&producer(lines)?)?;
-    let mut first = Beside::attach(daemon.http, &terminal, "drive")?;
-    first.until(READY.len() as u64)?;
-    let end = READY.len() as u64 + lines * SHOWN;
+    let (terminal, mut first, end) = prepare(daemon, client, lines)?;
     let mut all =
         (0..VIEWERS).map(|_| Beside::attach(daemon.http, &terminal, "view")).collect::<Result<Vec<_>>>()?;
     let _stalled = all.split_off(VIEWERS - stalled);

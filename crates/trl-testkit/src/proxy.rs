@@ -99,7 +99,14 @@ fn pass_on(inner: &Arc<Mutex<Inner>>, near: UnixStream, daemon: &Path) {
 }
 
 /// Until the end of either, or so many bytes; then both are closed.
-fn copy(mut from: UnixStream, mut to: UnixStream, mut left: usize) {
+fn copy(mut from: UnixStream, mut to: UnixStream, most: usize) {
+    carry(&mut from, &mut to, most);
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
+}
+
+/// Passes on as many bytes as there are, but no more than these.
+pub fn carry(from: &mut impl Read, to: &mut impl Write, mut left: usize) {
     let mut buf = [0; 8192];
     while left > 0 {
         let most = left.min(buf.len());
@@ -108,6 +115,4 @@ fn copy(mut from: UnixStream, mut to: UnixStream, mut left: usize) {
             _ => break,
         }
     }
-    let _ = from.shutdown(Shutdown::Both);
-    let _ = to.shutdown(Shutdown::Both);
 }

@@ -64,9 +64,7 @@ struct Task {
     reason: Option<String>,
     replies: Vec<oneshot::Sender<()>>,
     pump: Arc<Pump>,
-    /// None while its flood is read elsewhere.
-    ear: Option<Ear>,
-    flood: Option<Flood>,
+    reader: Reader,
     loudness: Loudness,
     /// Something is on the tape that the model was not told of.
     fresh: bool,
@@ -105,8 +103,7 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
                 reason: None,
                 replies: Vec::new(),
                 pump,
-                ear: Some(ear),
-                flood: None,
+                reader: Reader::Here(ear),
                 loudness: Loudness::default(),
                 fresh: false,
                 seat: Some(seat),
@@ -139,18 +136,29 @@ fn open(engine: &Engine, terminal: &Terminal) -> io::Result<(Master, Ear, Link, 
     Ok((master, ear, link, watch, order))
 }
 
-/// Resolves when this task has something to read.
-async fn ready(pump: &Pump, ear: Option<&Ear>) {
-    match ear {
-        Some(ear) => pump.ready(ear).await,
-        None => std::future::pending().await,
-    }
+/// Who reads the pseudo-terminal.
+enum Reader {
+    /// This task.
+    Here(Ear),
+    /// The thread for floods.
+    Elsewhere(Flood),
+    Nobody,
 }
 
-async fn over(flood: Option<&mut Flood>) {
-    match flood {
-        Some(flood) => flood.over().await,
-        None => std::future::pending().await,
+impl Reader {
+    /// Resolves when there is something to read here, or the flood elsewhere is over. Cancel-safe.
+    async fn wait(&mut self, pump: &Pump) -> Woken {
+        match self {
+            Self::Here(ear) if !pump.is_silent() => {
+                pump.ready(ear).await;
+                Woken::Readable
+            }
+            Self::Elsewhere(flood) => {
+                flood.over().await;
+                Woken::Stopped
+            }
+            Self::Here(_) | Self::Nobody => std::future::pending().await,
+        }
     }
 }
 
@@ -185,8 +193,7 @@ impl Task {
                 message = self.wires.inbox.recv() => Woken::Message(message),
                 Some(fed) = self.wires.said.recv() => Woken::Said(fed),
                 () = self.master.writable(), if self.has_input() => Woken::Writable,
-                () = ready(&self.pump, self.ear.as_ref()), if !silent => Woken::Readable,
-                () = over(self.flood.as_mut()) => Woken::Stopped,
+                woken = self.reader.wait(&self.pump) => woken,
                 () = model.caught_up(0), if settling && silent => Woken::Settled,
                 () = alarm.wait(wake) => Woken::Moment,
             };
@@ -348,12 +355,12 @@ impl Task {
     // ---- what comes
 
     fn read(&mut self) {
-        let Some(ear) = &self.ear else { return };
+        let Reader::Here(ear) = &self.reader else { return };
         let taken = self.pump.turn(ear);
         self.fresh |= taken > 0;
         if self.loudness.hears(taken) {
             match self.engine.floods.read(&self.pump, &self.master) {
-                Ok(flood) => (self.ear, self.flood) = (None, Some(flood)),
+                Ok(flood) => self.reader = Reader::Elsewhere(flood),
                 Err(e) => tracing::warn!(terminal = %self.terminal.spec.id, %e, "a flood is read here"),
             }
         }
@@ -361,10 +368,12 @@ impl Task {
     }
 
     fn listen_again(&mut self) {
-        self.flood = None;
         match self.master.listen() {
-            Ok(ear) => self.ear = Some(ear),
-            Err(e) => self.end(format!("it could not be read any more: {e}"), Duration::ZERO),
+            Ok(ear) => self.reader = Reader::Here(ear),
+            Err(e) => {
+                self.reader = Reader::Nobody;
+                self.end(format!("it could not be read any more: {e}"), Duration::ZERO);
+            }
         }
         self.hear_silence();
     }

@@ -1,9 +1,9 @@
 //! Connections killed at random bytes: nothing is lost, nothing doubled, and past the ring one picture makes up for it.
 
-use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 
 use trl_screen::Screen;
+use trl_testkit::proxy::carry;
 use trl_testkit::{Attached, Http, Random, eventually, json};
 
 use crate::terminals::{attach, create};
@@ -22,15 +22,7 @@ pub(crate) fn cut_after(to: &str, bytes: usize) -> String {
             let _ = std::io::copy(&mut up_from, &mut up_to);
         });
         let (mut from, mut into) = (far.try_clone().unwrap(), near.try_clone().unwrap());
-        let mut left = bytes;
-        let mut buf = [0; 8192];
-        while left > 0 {
-            let most = left.min(buf.len());
-            match from.read(&mut buf[..most]) {
-                Ok(n) if n > 0 && into.write_all(&buf[..n]).is_ok() => left -= n,
-                _ => break,
-            }
-        }
+        carry(&mut from, &mut into, bytes);
         let _ = near.shutdown(Shutdown::Both);
         let _ = far.shutdown(Shutdown::Both);
     });

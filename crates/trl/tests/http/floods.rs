@@ -21,17 +21,21 @@ fn read(client: &mut Attached, count: usize) -> Vec<u8> {
     client.bytes[from..].to_vec()
 }
 
+/// A client beside a shell script that has said `ready` and waits for a line.
+fn beside(daemon: &Daemon, script: &str) -> (String, Attached) {
+    let script = format!("stty -echo -onlcr; echo ready; {script}");
+    let id = create(&operator(daemon), &json!({"argv": ["sh", "-c", script]}));
+    let mut client = attach(daemon, &id, "client=c");
+    // as bytes or in a picture
+    client.until(|c| c.next() == "ready\n".len() as u64);
+    (id, client)
+}
+
 #[test]
 fn floods_come_and_go_and_every_byte_is_there() {
     let daemon = daemon();
     let http = operator(&daemon);
-    let id = create(
-        &http,
-        &json!({"argv": ["sh", "-c", "stty -echo -onlcr; echo ready; while read -r n; do seq 1 $n; done; exit 7"]}),
-    );
-    let mut client = attach(&daemon, &id, "client=c");
-    // as bytes or in a picture
-    client.until(|c| c.next() == "ready\n".len() as u64);
+    let (id, mut client) = beside(&daemon, "while read -r n; do seq 1 $n; done; exit 7");
     for round in 0..4 {
         let flood = numbers(60_000);
         client.input(b"60000\n");
@@ -51,14 +55,7 @@ fn floods_come_and_go_and_every_byte_is_there() {
 #[test]
 fn a_flood_that_ends_with_its_program_is_whole() {
     let daemon = daemon();
-    let http = operator(&daemon);
-    let id = create(
-        &http,
-        &json!({"argv": ["sh", "-c", "stty -echo -onlcr; echo ready; read go; seq 1 200000; kill -9 $$"]}),
-    );
-    let mut client = attach(&daemon, &id, "client=c");
-    // as bytes or in a picture
-    client.until(|c| c.next() == "ready\n".len() as u64);
+    let (_, mut client) = beside(&daemon, "read go; seq 1 200000; kill -9 $$");
     let from = client.bytes.len();
     client.input(b"\n");
     client.until(|c| c.exit.is_some());
