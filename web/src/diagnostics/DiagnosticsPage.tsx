@@ -154,15 +154,22 @@ function Counters({ stats }: { stats: Stats }): JSX.Element {
   return (
     <section className="card">
       <h2>{t("diagnostics.counters")}</h2>
-      <dl className="figures">
-        {rows.map(([label, value]) => (
-          <div key={label}>
-            <dt>{t(label)}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Figures rows={rows} />
     </section>
+  );
+}
+
+function Figures({ rows }: { rows: [Key, string | number][] }): JSX.Element {
+  const t = useT();
+  return (
+    <dl className="figures">
+      {rows.map(([label, value]) => (
+        <div key={label}>
+          <dt>{t(label)}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 
@@ -178,14 +185,7 @@ function About({ info }: { info: Info }): JSX.Element {
   return (
     <section className="card">
       <h2>{t("diagnostics.daemon")}</h2>
-      <dl className="figures">
-        {rows.map(([label, value]) => (
-          <div key={label}>
-            <dt>{t(label)}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Figures rows={rows} />
       {!info.runtime_dir_in_memory && <p className="warn-text small">{t("diagnostics.notInMemory")}</p>}
     </section>
   );
