@@ -223,8 +223,9 @@ fn clone_into(kind: Kind, paths: &Paths, to: usize) -> String {
         Some(pid) => format!("{builtin} printf 'S %s %d\\0' \"$__trl\" \"{pid}\""),
         None => format!("{builtin} printf 'S %s\\0' \"$__trl\""),
     };
-    // It reports before anything that takes time: the shell may go on from here.
-    let hello = format!("{builtin} trap '' {SIGNALS}; {say} >{}", paths.reports());
+    // It reports before anything that takes time: the shell may go on from here. But not with the user's descriptors, or
+    // the next command would find a lock taken that it has just given up.
+    let hello = format!("{builtin} trap '' {SIGNALS}; {}{say} >{}", close_high(kind), paths.reports());
     let enter =
         format!("{read} <{}; {}{}", paths.control(to), aliases_off(kind), source(kind, &paths.script(to)));
     match kind {
@@ -234,16 +235,23 @@ fn clone_into(kind: Kind, paths: &Paths, to: usize) -> String {
         Kind::Dash | Kind::Ash => format!(
             "{to}*) case $- in *e*) \\set +e; ( \\set -e; ( {hello}; {enter} ); {builtin} : ) {CLOSE}; \\set -e;; *) ( ( {hello}; {enter} ); {builtin} : ) {CLOSE};; esac;;\n"
         ),
-        // Descriptors from 10 on, of {fd}> and coproc, go too. Only `exec` can do that, and not behind `builtin`.
-        Kind::Bash | Kind::BashAsSh => format!(
-            "{to}*) ( ( {hello}; {{ \\builtin declare -F exec >&2 || for __trf in /dev/fd/*; do __trf=${{__trf##*/}}; case $__trf in 0|1|2) ;; *) \\exec {{__trf}}>&-;; esac; done; }} 2>/dev/null; \\builtin unset __trf; {enter} ) & );;\n"
-        ),
+        Kind::Bash | Kind::BashAsSh => format!("{to}*) ( ( {hello}; {enter} ) {CLOSE} & );;\n"),
         // `&` would renice it; a process substitution is one fork, no job, no `$!`. Its pipe is read until it has let go of
         // it: a DEBUG trap prints before its first command, and a pipe without a reader would be its end.
         Kind::Zsh => format!(
             "{to}*) () {{ until ! \\builtin read -r -u 0 -k 1 __trf; do \\builtin :; done <$1 }} <( \\builtin exec >/dev/null {CLOSE}; {hello}; {enter} ); \\builtin unset __trf;;\n"
         ),
         Kind::Ksh93 | Kind::Fish => String::new(),
+    }
+}
+
+/// Descriptors from 10 on, of `{fd}>` and coproc in bash. Only `exec` can close them, and not behind `builtin`.
+fn close_high(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Bash | Kind::BashAsSh => {
+            "{ case $- in *f*) __trf=f; \\builtin set +f;; *) __trf=;; esac; \\builtin declare -F exec >&2 || for __trd in /dev/fd/*; do __trd=${__trd##*/}; case $__trd in [1-9][0-9]*) \\exec {__trd}>&-;; esac; done; case $__trf in f) \\builtin set -f;; esac; } 2>/dev/null; \\builtin unset __trf __trd; "
+        }
+        _ => "",
     }
 }
 
