@@ -249,7 +249,7 @@ fn clone_into(kind: Kind, paths: &Paths, to: usize) -> String {
 fn close_high(kind: Kind) -> &'static str {
     match kind {
         Kind::Bash | Kind::BashAsSh => {
-            "{ case $- in *f*) __trf=f; \\builtin set +f;; *) __trf=;; esac; \\builtin declare -F exec >&2 || for __trd in /dev/fd/*; do __trd=${__trd##*/}; case $__trd in [1-9][0-9]*) \\exec {__trd}>&-;; esac; done; case $__trf in f) \\builtin set -f;; esac; } 2>/dev/null; \\builtin unset __trf __trd; "
+            "case $- in *f*) __trf=f; \\builtin set +f;; *) __trf=;; esac; \\builtin declare -F exec >&2 || for __trd in /dev/fd/*; do __trd=${__trd##*/}; case $__trd in [1-9][0-9]*) \\exec {__trd}>&-;; esac; done; case $__trf in f) \\builtin set -f;; esac; \\builtin unset __trf __trd; "
         }
         _ => "",
     }
