@@ -168,7 +168,15 @@ impl Engine {
 
     /// A log for one stream of a command.
     pub fn log(&self, bytes: Option<usize>) -> Arc<Log> {
-        let capacity = Capacity::head_and_tail(bytes.unwrap_or(self.settings.output_bytes));
+        self.log_with(Capacity::head_and_tail(bytes.unwrap_or(self.settings.output_bytes)))
+    }
+
+    /// A log for what comes through a terminal: of that the newest matters.
+    pub fn terminal_log(&self, bytes: Option<usize>) -> Arc<Log> {
+        self.log_with(Capacity::tail(bytes.unwrap_or(self.settings.output_bytes)))
+    }
+
+    fn log_with(&self, capacity: Capacity) -> Arc<Log> {
         let spill = self
             .spill_dir
             .as_ref()

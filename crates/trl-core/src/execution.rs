@@ -1,28 +1,92 @@
-//! One execution: a command, its output, how far it has come. Shared by the session that runs it and everyone who
-//! watches it; only the session's task moves it on.
+//! One execution: a command, its output, how far it has come. Shared by the session or terminal that runs it and everyone
+//! who watches it; only the task of that moves it on.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use trl_proto::exec::{ExecutionInfo, ExecutionStatus, Outcome, RunResult, Stream};
-use trl_proto::{Dialect, Error, ExecutionId, SessionId};
+use trl_proto::start::Next;
+use trl_proto::{Dialect, Error, ExecutionId, SessionId, TerminalId};
 
 use crate::clock::Stamp;
 use crate::output::Log;
-use crate::session::spec::Spec;
 
 #[derive(Debug)]
 pub struct Execution {
     pub id: ExecutionId,
-    pub session: SessionId,
+    pub place: Place,
     /// Who made its session: it may be asked about when the session is long forgotten.
     pub owner: Arc<str>,
     pub command: Box<str>,
     pub created: Stamp,
+    /// Everything it writes, on a terminal.
     pub stdout: Arc<Log>,
     pub stderr: Arc<Log>,
     phase: watch::Sender<Phase>,
+    told: Mutex<Told>,
+}
+
+/// Where an execution runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    Session(SessionId),
+    Terminal(TerminalId),
+}
+
+impl Place {
+    pub fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::Session(id) => Some(id),
+            Self::Terminal(_) => None,
+        }
+    }
+
+    pub fn terminal(&self) -> Option<&TerminalId> {
+        match self {
+            Self::Session(_) => None,
+            Self::Terminal(id) => Some(id),
+        }
+    }
+}
+
+/// What calls that drain its output have been told.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// Before here.
+    pub next: Next,
+    /// Inputs that were taken, oldest first, and where the reply to each began.
+    inputs: VecDeque<(String, Next)>,
+}
+
+impl Told {
+    /// Inputs remembered.
+    const MOST: usize = 256;
+
+    /// Takes an input unless it was taken before: then where its reply began.
+    pub fn take_input(&mut self, id: &str) -> Option<Next> {
+        let before = self.inputs.iter().find(|(known, _)| known == id).map(|(_, next)| *next);
+        if before.is_none() {
+            if self.inputs.len() == Self::MOST {
+                self.inputs.pop_front();
+            }
+            self.inputs.push_back((id.to_string(), self.next));
+        }
+        before
+    }
+
+    /// It was not taken after all.
+    pub fn forget_input(&mut self, id: &str) {
+        self.inputs.retain(|(known, _)| known != id);
+    }
+}
+
+/// Why a program did not end by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Early {
+    Cancelled,
+    TimedOut,
 }
 
 #[derive(Debug, Clone)]
@@ -43,33 +107,37 @@ pub struct Finished {
 }
 
 impl Execution {
-    pub fn new(spec: &Spec, command: &str, logs: (Arc<Log>, Arc<Log>)) -> Arc<Self> {
-        Self::of(spec.id.clone(), Arc::clone(&spec.owner), command, logs)
-    }
-
-    pub(crate) fn of(
-        session: SessionId,
-        owner: Arc<str>,
-        command: &str,
-        logs: (Arc<Log>, Arc<Log>),
-    ) -> Arc<Self> {
+    pub fn new(place: Place, owner: Arc<str>, command: &str, logs: (Arc<Log>, Arc<Log>)) -> Arc<Self> {
         Arc::new(Self {
             id: ExecutionId::random(),
-            session,
+            place,
             owner,
             command: command.into(),
             created: Stamp::now(),
             stdout: logs.0,
             stderr: logs.1,
             phase: watch::Sender::new(Phase::Queued),
+            told: Mutex::default(),
         })
     }
 
     pub fn log(&self, stream: Stream) -> &Arc<Log> {
         match stream {
-            Stream::Stdout => &self.stdout,
+            Stream::Stdout | Stream::Tty => &self.stdout,
             Stream::Stderr => &self.stderr,
         }
+    }
+
+    /// What its first stream is called.
+    pub fn main_stream(&self) -> Stream {
+        match self.place {
+            Place::Session(_) => Stream::Stdout,
+            Place::Terminal(_) => Stream::Tty,
+        }
+    }
+
+    pub fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn phase(&self) -> Phase {
@@ -143,7 +211,8 @@ impl Execution {
         };
         ExecutionInfo {
             execution_id: self.id.clone(),
-            session_id: self.session.clone(),
+            session_id: self.place.session().cloned(),
+            terminal_id: self.place.terminal().cloned(),
             command: self.command.to_string(),
             status,
             created_at: self.created.rfc3339(),

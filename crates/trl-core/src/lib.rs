@@ -12,6 +12,7 @@ pub mod execution;
 pub mod manager;
 pub mod output;
 pub mod place;
+pub mod progress;
 pub mod random;
 pub mod registry;
 pub mod seats;
@@ -19,6 +20,7 @@ pub mod session;
 pub mod settings;
 pub mod shell;
 pub mod terminal;
+pub mod waiting;
 
 pub use engine::Engine;
 pub use manager::Manager;

@@ -64,8 +64,12 @@ impl Registry {
     /// Oldest first.
     pub fn list(&self, session: Option<&SessionId>) -> Vec<Arc<Execution>> {
         let inner = self.lock();
-        let mut found: Vec<_> =
-            inner.all.values().filter(|e| session.is_none_or(|s| e.session == *s)).cloned().collect();
+        let mut found: Vec<_> = inner
+            .all
+            .values()
+            .filter(|e| session.is_none_or(|s| e.place.session() == Some(s)))
+            .cloned()
+            .collect();
         found.sort_by_key(|e| e.created.monotonic);
         found
     }
@@ -80,6 +84,7 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::execution::Place;
     use crate::output::{Budget, Capacity, Log};
 
     #[test]
@@ -89,7 +94,8 @@ mod tests {
         let registry = Registry::new(3, 100_000);
         let session = SessionId::random();
         let add = |bytes: usize| {
-            let execution = Execution::of(session.clone(), "tester".into(), "x", (log(), log()));
+            let place = Place::Session(session.clone());
+            let execution = Execution::new(place, "tester".into(), "x", (log(), log()));
             execution.stdout.append(&vec![0; bytes]);
             registry.add(&execution);
             registry.retire(&execution);

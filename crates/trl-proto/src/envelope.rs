@@ -280,7 +280,11 @@ pub fn push_output(dialect: Dialect, push: &OutputPush<'_>) -> Vec<u8> {
     };
     line.extend_from_slice(open);
     let OutputPush { stream_id, execution_id, stream, offset, .. } = push;
-    let stream = if *stream == Stream::Stdout { "stdout" } else { "stderr" };
+    let stream = match stream {
+        Stream::Stdout => "stdout",
+        Stream::Stderr => "stderr",
+        Stream::Tty => "tty",
+    };
     // ids and the stream's name need no escaping
     let head = format!(
         r#""stream_id":"{stream_id}","execution_id":"{execution_id}","stream":"{stream}","offset":{offset},"data":"#

@@ -53,10 +53,19 @@ pub enum Happening {
     #[serde(rename = "shell.replaced")]
     ShellReplaced { session_id: SessionId, shell_state: ShellState },
     #[serde(rename = "exec.started")]
-    ExecStarted { session_id: SessionId, execution_id: ExecutionId },
+    ExecStarted {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session_id: Option<SessionId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        terminal_id: Option<TerminalId>,
+        execution_id: ExecutionId,
+    },
     #[serde(rename = "exec.finished")]
     ExecFinished {
-        session_id: SessionId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session_id: Option<SessionId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        terminal_id: Option<TerminalId>,
         execution_id: ExecutionId,
         exit_code: i32,
         timed_out: bool,
@@ -115,9 +124,10 @@ impl Happening {
             Self::SessionCreated { session_id, .. }
             | Self::SessionState { session_id, .. }
             | Self::SessionEnded { session_id, .. }
-            | Self::ShellReplaced { session_id, .. }
-            | Self::ExecStarted { session_id, .. }
-            | Self::ExecFinished { session_id, .. } => Some(session_id),
+            | Self::ShellReplaced { session_id, .. } => Some(session_id),
+            Self::ExecStarted { session_id, .. } | Self::ExecFinished { session_id, .. } => {
+                session_id.as_ref()
+            }
             Self::TerminalCreated { .. } | Self::TerminalEnded { .. } | Self::Missed { .. } => None,
         }
     }
@@ -126,6 +136,9 @@ impl Happening {
         match self {
             Self::TerminalCreated { terminal_id, .. } | Self::TerminalEnded { terminal_id, .. } => {
                 Some(terminal_id)
+            }
+            Self::ExecStarted { terminal_id, .. } | Self::ExecFinished { terminal_id, .. } => {
+                terminal_id.as_ref()
             }
             _ => None,
         }

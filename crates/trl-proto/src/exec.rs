@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::envelope::Dialect;
-use crate::id::{ExecutionId, SessionId, StreamId};
+use crate::id::{ExecutionId, SessionId, StreamId, TerminalId};
+use crate::start::Progress;
 use crate::text::{Encoding, Text};
 use crate::unique;
 
@@ -164,6 +165,8 @@ pub enum Stream {
     #[default]
     Stdout,
     Stderr,
+    /// Both, of an execution on a terminal.
+    Tty,
 }
 
 /// The push `exec.output`, to be written.
@@ -227,6 +230,7 @@ pub struct Cancelled {
     pub cancelled: bool,
 }
 
+/// `exec.input`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -239,13 +243,41 @@ pub struct InputParams {
     /// End of input after `data`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub close: Option<bool>,
+    /// The same id is taken once: a request whose reply was lost can be sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_id: Option<String>,
+    /// Then wait so long for the end, and tell what was written; between 250 and 30000. Without `data` it only waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yield_ms: Option<u64>,
+    /// Shown in the reply, per stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_bytes: Option<u64>,
+}
+
+impl InputParams {
+    /// Nothing, to this one.
+    pub fn to(execution_id: ExecutionId) -> Self {
+        Self {
+            execution_id,
+            data: None,
+            encoding: None,
+            close: None,
+            input_id: None,
+            yield_ms: None,
+            max_output_bytes: None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InputTaken {
     pub execution_id: ExecutionId,
+    /// What the process, or the pipe to it, has taken by now; the rest stands in line.
     pub written_bytes: u64,
+    /// With `yield_ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Progress>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -339,7 +371,11 @@ pub struct ExecListParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExecutionInfo {
     pub execution_id: ExecutionId,
-    pub session_id: SessionId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// Where it runs, if it has a terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal_id: Option<TerminalId>,
     pub command: String,
     pub status: ExecutionStatus,
     pub created_at: String,
@@ -348,6 +384,14 @@ pub struct ExecutionInfo {
     pub exit_code: Option<i32>,
     pub stdout_bytes: u64,
     pub stderr_bytes: u64,
+}
+
+impl ExecutionInfo {
+    /// The session or terminal it runs in.
+    pub fn place(&self) -> String {
+        let session = self.session_id.as_ref().map(SessionId::as_str);
+        session.or(self.terminal_id.as_ref().map(TerminalId::as_str)).unwrap_or_default().into()
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -22,6 +22,7 @@ pub mod nearest;
 pub mod openapi;
 pub mod random;
 pub mod session;
+pub mod start;
 pub mod system;
 pub mod terminal;
 pub mod text;

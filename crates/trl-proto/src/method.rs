@@ -75,6 +75,9 @@ methods! {
     SessionReset    "session.reset"    Run     Refused "a fresh shell under the same id";
     ExecRun         "exec.run"         Run     Allowed "run a command and wait for its result";
     ExecStream      "exec.stream"      Run     Allowed "run a command and push its output as it comes";
+    ExecStart       "exec.start"       Run     Allowed "start a process, and wait for it for so long at most";
+    ExecWait        "exec.wait"        Run     Allowed "wait for an end, a pattern, silence or some bytes";
+    ExecResize      "exec.resize"      Run     Allowed "give the terminal of an execution another size";
     ExecCancel      "exec.cancel"      Run     Allowed "end a running or queued command";
     ExecInput       "exec.input"       Run     Allowed "write to, or close, the stdin of a command";
     ExecSignal      "exec.signal"      Run     Allowed "send a signal to everything a command started";
@@ -113,6 +116,8 @@ impl Method {
                 | SessionReset
                 | ExecRun
                 | ExecStream
+                | ExecStart
+                | ExecWait
                 | ExecCancel
                 | ExecInput
                 | TerminalCreate

@@ -16,6 +16,7 @@ use crate::method::{Access, Method};
 use crate::session::{
     CreateParams, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo, SessionList, SessionParams,
 };
+use crate::start::{Progress, ResizeParams, Resized, StartParams, WaitParams, Waited};
 use crate::system::{AuthParams, Authenticated, Info, NoParams, Ping, ShutdownParams, ShuttingDown, Stats};
 use crate::terminal::{self, TerminalInfo, TerminalList, TerminalParams};
 use crate::token::{CreateTokenParams, Ticket, TokenCreated, TokenList, TokenParams, TokenRevoked};
@@ -40,6 +41,9 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         Method::SessionDestroy => pair::<DestroyParams, Destroyed>(of),
         Method::ExecRun => pair::<RunParams, RunResult>(of),
         Method::ExecStream => pair::<RunParams, StreamStarted>(of),
+        Method::ExecStart => pair::<StartParams, Progress>(of),
+        Method::ExecWait => pair::<WaitParams, Waited>(of),
+        Method::ExecResize => pair::<ResizeParams, Resized>(of),
         Method::ExecCancel => pair::<CancelParams, Cancelled>(of),
         Method::ExecInput => pair::<InputParams, InputTaken>(of),
         Method::ExecSignal => pair::<SignalParams, Signalled>(of),

@@ -5,19 +5,21 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use tokio::sync::oneshot;
-use trl_proto::exec::{CancelParams, InputParams, RunParams};
+use trl_proto::exec::{CancelParams, RunParams};
 use trl_proto::session::CreateParams;
 use trl_proto::text::decode;
 use trl_proto::{Error, ErrorCode, ExecutionId, SessionId};
+use trl_sys::pty::Size;
 
 use super::Manager;
 use super::idempotency::Claim;
-use crate::execution::Execution;
+use crate::execution::{Early, Execution, Place};
 use crate::session::handle::Session;
 use crate::session::messages::{AfterInput, Cancel, Ending, Manner, Message, Order, Stdin};
 use crate::session::spec::{checked_dir, checked_env, seconds};
 use crate::session::state::WhenBusy;
 use crate::shell::wrap::Surroundings;
+use crate::terminal::Terminal;
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -89,7 +91,7 @@ impl Manager {
         });
     }
 
-    async fn order(
+    pub(super) async fn order(
         &self,
         session: &Arc<Session>,
         params: RunParams,
@@ -99,13 +101,7 @@ impl Manager {
         if params.command.contains('\0') {
             return Err(Error::invalid("the command contains a NUL character"));
         }
-        let bytes = params.max_output_bytes.unwrap_or(self.engine.settings.output_bytes as u64);
-        if !(2..=MAX_OUTPUT_BYTES).contains(&bytes) {
-            return Err(Error::invalid(format!(
-                "`max_output_bytes` must be between 2 and {MAX_OUTPUT_BYTES}"
-            )));
-        }
-        let bytes = usize::try_from(bytes).ok();
+        let bytes = checked_output_bytes(params.max_output_bytes)?;
         let order = Order {
             around: surroundings(&params)?,
             stdin: stdin(&params)?,
@@ -113,11 +109,9 @@ impl Manager {
             busy: if params.queue == Some(true) { WhenBusy::Queue } else { WhenBusy::Refuse },
             received,
             tries: 0,
-            execution: Execution::new(
-                &session.spec,
-                &params.command,
-                (self.engine.log(bytes), self.engine.log(bytes)),
-            ),
+            execution: session
+                .spec
+                .execution(&params.command, (self.engine.log(bytes), self.engine.log(bytes))),
         };
         let execution = Arc::clone(&order.execution);
         let queued = order.busy == WhenBusy::Queue;
@@ -146,7 +140,14 @@ impl Manager {
                 if let Some(finished) = execution.finished() {
                     return Ok((id.clone(), finished.outcome.cancelled));
                 }
-                self.find(&execution.session)?
+                match &execution.place {
+                    Place::Session(session) => self.find(session)?,
+                    Place::Terminal(terminal) => {
+                        self.terminal(terminal)?.end("cancelled on request", Early::Cancelled, grace).await;
+                        let finished = execution.wait().await?;
+                        return Ok((id.clone(), finished.outcome.cancelled));
+                    }
+                }
             }
             (None, Some(id)) => self.find(id)?,
             (None, None) => return Err(Error::invalid("give `execution_id` or `session_id`")),
@@ -176,24 +177,55 @@ impl Manager {
         answer.await.unwrap_or_else(|_| Err(session.gone()))
     }
 
-    pub async fn input(&self, params: InputParams) -> Result<u64, Error> {
-        let session = self.session_of_execution(&params.execution_id)?;
-        let bytes = decode(params.data.unwrap_or_default(), params.encoding.unwrap_or_default())?;
+    /// Resolves when everything is with the process, or in the pipe to it.
+    pub async fn input(
+        &self,
+        execution: &ExecutionId,
+        bytes: Vec<u8>,
+        then: AfterInput,
+    ) -> Result<u64, Error> {
+        /// What a terminal's user types for the end of input.
+        const END: u8 = 4;
         let len = bytes.len() as u64;
-        let then = if params.close == Some(true) { AfterInput::Close } else { AfterInput::KeepOpen };
-        let (reply, answer) = oneshot::channel();
-        session.send(Message::Input { execution: params.execution_id, bytes, then, reply }).await?;
-        answer.await.unwrap_or_else(|_| Err(session.gone()))?;
+        match self.host_of(execution)? {
+            Host::Session(session) => {
+                let (reply, answer) = oneshot::channel();
+                let execution = execution.clone();
+                session.send(Message::Input { execution, bytes, then, reply }).await?;
+                answer.await.unwrap_or_else(|_| Err(session.gone()))?;
+            }
+            Host::Terminal(terminal) => {
+                let end = (then == AfterInput::Close).then_some(END);
+                terminal.input(bytes.into_iter().chain(end).collect()).await?;
+            }
+        }
         Ok(len)
     }
 
     /// How many processes got it.
     pub async fn signal(&self, execution: ExecutionId, name: &str) -> Result<u64, Error> {
         let signal = parse_signal(name)?;
-        let session = self.session_of_execution(&execution)?;
-        let (reply, answer) = oneshot::channel();
-        session.send(Message::Signal { execution, signal, reply }).await?;
-        answer.await.unwrap_or_else(|_| Err(session.gone()))
+        match self.host_of(&execution)? {
+            Host::Session(session) => {
+                let (reply, answer) = oneshot::channel();
+                session.send(Message::Signal { execution, signal, reply }).await?;
+                answer.await.unwrap_or_else(|_| Err(session.gone()))
+            }
+            Host::Terminal(terminal) => terminal.signal(signal).await,
+        }
+    }
+
+    /// Only for one that runs on a terminal.
+    pub async fn resize(&self, execution: &ExecutionId, size: Size) -> Result<Arc<Terminal>, Error> {
+        match self.host_of(execution)? {
+            Host::Session(_) => {
+                Err(Error::invalid(format!("{execution} has no terminal")).hint("start it with tty: true"))
+            }
+            Host::Terminal(terminal) => {
+                terminal.resize(size).await?;
+                Ok(terminal)
+            }
+        }
     }
 
     pub fn execution(&self, id: &ExecutionId) -> Result<Arc<Execution>, Error> {
@@ -204,13 +236,30 @@ impl Manager {
         self.engine.executions.list(session)
     }
 
-    fn session_of_execution(&self, id: &ExecutionId) -> Result<Arc<Session>, Error> {
+    /// Whose task a live execution is moved by.
+    fn host_of(&self, id: &ExecutionId) -> Result<Host, Error> {
         let execution = self.engine.executions.find(id)?;
         if execution.finished().is_some() {
             return Err(Error::new(ErrorCode::ExecutionNotFound, format!("{id} is over")));
         }
-        self.find(&execution.session)
+        Ok(match &execution.place {
+            Place::Session(session) => Host::Session(self.find(session)?),
+            Place::Terminal(terminal) => Host::Terminal(self.terminal(terminal)?),
+        })
     }
+}
+
+enum Host {
+    Session(Arc<Session>),
+    Terminal(Arc<Terminal>),
+}
+
+/// How much output somebody wants to have kept, or shown.
+pub fn checked_output_bytes(asked: Option<u64>) -> Result<Option<usize>, Error> {
+    if asked.is_some_and(|bytes| !(2..=MAX_OUTPUT_BYTES).contains(&bytes)) {
+        return Err(Error::invalid(format!("`max_output_bytes` must be between 2 and {MAX_OUTPUT_BYTES}")));
+    }
+    Ok(asked.and_then(|bytes| usize::try_from(bytes).ok()))
 }
 
 fn surroundings(params: &RunParams) -> Result<Surroundings, Error> {

@@ -12,6 +12,7 @@ use trl_proto::system::Stats;
 use trl_sys::{machine, reap, tree};
 
 use super::Manager;
+use crate::execution::Early;
 use crate::session::handle::Session;
 use crate::session::messages::{Ending, Manner};
 
@@ -129,7 +130,7 @@ impl Manager {
             let grace =
                 if manner == Manner::Forced { Duration::ZERO } else { self.engine.settings.terminal_grace };
             ends.spawn(async move {
-                terminal.end("the daemon is ending", grace).await;
+                terminal.end("the daemon is ending", Early::Cancelled, grace).await;
                 Ok(())
             });
         }

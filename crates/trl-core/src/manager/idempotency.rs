@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::Notify;
 use trl_proto::exec::RunParams;
+use trl_proto::start::StartParams;
 use trl_proto::{Error, ErrorCode};
 
 use super::executions::Caller;
@@ -60,12 +61,32 @@ impl Keys {
 
     /// A request with a key that another one has just brought waits for what becomes of that.
     pub(super) async fn claim(&self, caller: &Caller, params: &RunParams) -> Result<Claim<'_>, Error> {
-        let key = params.idempotency_key.clone().unwrap_or_default();
+        let asked = RunParams { idempotency_key: None, on_disconnect: None, queue: None, ..params.clone() };
+        self.claim_for(caller, params.idempotency_key.clone(), self.print(&asked)).await
+    }
+
+    pub(super) async fn claim_start(
+        &self,
+        caller: &Caller,
+        params: &StartParams,
+    ) -> Result<Claim<'_>, Error> {
+        let ours = params.idempotency_key.clone();
+        let asked = StartParams {
+            idempotency_key: None,
+            on_disconnect: None,
+            queue: None,
+            yield_ms: None,
+            ..params.clone()
+        };
+        self.claim_for(caller, ours, self.print(&asked)).await
+    }
+
+    async fn claim_for(&self, caller: &Caller, key: Option<String>, print: u64) -> Result<Claim<'_>, Error> {
+        let key = key.unwrap_or_default();
         if key.is_empty() || key.len() > LONGEST_KEY {
             return Err(Error::invalid(format!("`idempotency_key` must have 1 to {LONGEST_KEY} bytes")));
         }
         let key: Key = (Arc::clone(&caller.name), key);
-        let print = self.print(params);
         loop {
             let mut settled = std::pin::pin!(self.settled.notified());
             settled.as_mut().enable();
@@ -77,8 +98,7 @@ impl Keys {
     }
 
     /// Everything that makes a difference to what is run.
-    fn print(&self, params: &RunParams) -> u64 {
-        let asked = RunParams { idempotency_key: None, on_disconnect: None, queue: None, ..params.clone() };
+    fn print(&self, asked: &impl std::fmt::Debug) -> u64 {
         self.prints.hash_one(format!("{asked:?}"))
     }
 

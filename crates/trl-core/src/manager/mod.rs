@@ -1,12 +1,14 @@
 //! All sessions of one daemon: finding them, making them within limits, ending them.
 //!
-//! - here: sessions. - [`executions`]: running commands and asking about them. - [`terminals`]: the same for terminals.
+//! - here: sessions. - [`executions`]: running commands and asking about them; [`start`]: fresh processes as well.
+//! - [`terminals`]: the same for terminals.
 //! - [`housekeeping`]: what time does to them, and how the daemon ends.
 
 mod executions;
 mod housekeeping;
 mod idempotency;
 mod pressure;
+mod start;
 mod terminals;
 
 use std::collections::{BTreeMap, HashMap};
@@ -18,7 +20,7 @@ use trl_proto::session::{CreateParams, ListParams, SessionState};
 use trl_proto::{Error, ErrorCode, SessionId, TerminalId};
 use trl_sys::tree;
 
-pub use self::executions::{Caller, parse_signal};
+pub use self::executions::{Caller, checked_output_bytes, parse_signal};
 use self::idempotency::Keys;
 use self::pressure::Pressure;
 use crate::engine::{Counters, Engine};
@@ -26,9 +28,8 @@ use crate::seats::{Seat, Seats};
 use crate::session::handle::Session;
 use crate::session::messages::{End, Ending, Manner, Message, Order, Stdin};
 use crate::session::spec::{Program, Secrets, Spec, checked_env};
-use crate::session::state::{self, Request, Verdict, WhenBusy};
+use crate::session::state::{self, Request, Verdict};
 use crate::session::task::{self, Start};
-use crate::shell::wrap::Surroundings;
 use crate::terminal::Terminal;
 
 pub struct Manager {
@@ -119,10 +120,30 @@ impl Manager {
     /// Starts a session; returns when its program is up. A failure leaves nothing.
     pub async fn create(&self, params: CreateParams, caller: &Caller) -> Result<Arc<Session>, Error> {
         let spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
+        let direct = match &spec.program {
+            Program::Shell { .. } => None,
+            Program::Direct { argv, .. } => {
+                let logs = (self.engine.log(None), self.engine.log(None));
+                let execution = spec.execution(&argv.join(" "), logs);
+                Some(Order::direct(execution, Stdin::Open(Vec::new()), spec.timeout))
+            }
+        };
+        self.bring_up(spec, direct, caller).await
+    }
+
+    /// A direct command is the one execution of its session.
+    async fn bring_up(
+        &self,
+        spec: Spec,
+        direct: Option<Order>,
+        caller: &Caller,
+    ) -> Result<Arc<Session>, Error> {
         let seat = self.admit(caller)?;
         let session = Session::new(spec);
         let id = session.spec.id.clone();
-        let direct = self.direct_order(&session);
+        if let Some(order) = &direct {
+            self.engine.executions.add(&order.execution);
+        }
         let (created, up) = oneshot::channel();
         self.sessions().insert(id.clone(), Arc::clone(&session));
         task::spawn(Arc::clone(&self.engine), Arc::clone(&session), seat, Start::Now { created, direct });
@@ -133,23 +154,6 @@ impl Manager {
         }
         Counters::add(&self.engine.counters.sessions);
         Ok(session)
-    }
-
-    /// A direct command is the one execution of its session.
-    fn direct_order(&self, session: &Session) -> Option<Order> {
-        let Program::Direct { argv } = &session.spec.program else { return None };
-        let logs = (self.engine.log(None), self.engine.log(None));
-        let execution = crate::execution::Execution::new(&session.spec, &argv.join(" "), logs);
-        self.engine.executions.add(&execution);
-        Some(Order {
-            execution,
-            around: Surroundings::default(),
-            stdin: Stdin::Open(Vec::new()),
-            timeout: session.spec.timeout,
-            busy: WhenBusy::Refuse,
-            received: std::time::Instant::now(),
-            tries: 0,
-        })
     }
 
     pub fn find(&self, id: &SessionId) -> Result<Arc<Session>, Error> {

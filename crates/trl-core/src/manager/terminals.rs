@@ -8,6 +8,7 @@ use trl_proto::terminal::{CreateParams, ListParams};
 use trl_proto::{Error, ErrorCode, TerminalId};
 
 use super::{Caller, Manager};
+use crate::execution::{Early, Execution};
 use crate::session::body::start_error;
 use crate::session::spec::seconds;
 use crate::terminal::spec::Spec;
@@ -22,11 +23,22 @@ impl Manager {
         caller: &Caller,
     ) -> Result<Arc<Terminal>, Error> {
         let spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
+        self.bring_up_terminal(spec, None, caller).await
+    }
+
+    /// With an execution, that is what its program is.
+    pub(super) async fn bring_up_terminal(
+        &self,
+        spec: Spec,
+        execution: Option<Arc<Execution>>,
+        caller: &Caller,
+    ) -> Result<Arc<Terminal>, Error> {
         let seat = self.admit(caller)?;
         let settings = &self.engine.settings;
         let tape = Tape::new(settings.terminal_ring, spec.size, Arc::clone(&self.engine.budget));
-        let (terminal, wires) = Terminal::new(spec, tape, settings.terminal_history, &self.engine.screens)
-            .map_err(|e| start_error("prepare", &e))?;
+        let (terminal, wires) =
+            Terminal::new(spec, tape, settings.terminal_history, &self.engine.screens, execution)
+                .map_err(|e| start_error("prepare", &e))?;
         let id = terminal.spec.id.clone();
         let (created, up) = oneshot::channel();
         self.terminals().insert(id.clone(), Arc::clone(&terminal));
@@ -66,7 +78,7 @@ impl Manager {
         if !grace.is_zero() {
             return terminal.destroy_at(Some(at)).await;
         }
-        terminal.end("destroyed on request", self.engine.settings.terminal_grace).await;
+        terminal.end("destroyed on request", Early::Cancelled, self.engine.settings.terminal_grace).await;
         self.terminals().remove(&terminal.spec.id);
         Ok(())
     }
@@ -99,7 +111,9 @@ impl Manager {
         });
         for terminal in stale {
             let grace = settings.terminal_grace;
-            tokio::spawn(async move { terminal.end("it was idle for too long", grace).await });
+            tokio::spawn(
+                async move { terminal.end("it was idle for too long", Early::Cancelled, grace).await },
+            );
         }
     }
 }

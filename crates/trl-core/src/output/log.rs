@@ -73,6 +73,13 @@ impl Log {
         Arc::new(Self { inner: Mutex::new(inner), grown: Notify::new(), drained: Notify::new() })
     }
 
+    /// One that nothing ever comes to.
+    pub fn empty(budget: Arc<Budget>) -> Arc<Self> {
+        let log = Self::new(Capacity::tail(0), budget, None);
+        log.close();
+        log
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -128,6 +135,19 @@ impl Log {
         Reading { slice, done }
     }
 
+    /// The same, but as long a piece as there is without a gap in it, however it is kept.
+    pub fn read_on(&self, since: u64, limit: usize) -> Slice {
+        let mut slice = self.read(since, limit).slice;
+        while slice.bytes.len() < limit {
+            let more = self.read(slice.next(), limit - slice.bytes.len()).slice;
+            if more.gap.is_some() || more.bytes.is_empty() {
+                break;
+            }
+            slice.bytes.extend(more.bytes);
+        }
+        slice
+    }
+
     /// Returns once there is something at `since`, or the log is closed.
     pub async fn wait_beyond(&self, since: u64) {
         loop {
@@ -140,6 +160,14 @@ impl Log {
                 }
             }
             grown.await;
+        }
+    }
+
+    /// Returns once there is something at `since`; never for a log that ends before.
+    pub async fn wait_for_growth(&self, since: u64) {
+        self.wait_beyond(since).await;
+        if self.total() <= since {
+            std::future::pending().await
         }
     }
 

@@ -11,7 +11,7 @@ use trl_sys::poller::Watch;
 use trl_sys::tree::{self, ChildrenOf, Proc};
 use trl_sys::{fifo, reap};
 
-use super::spec::{Program, Spec};
+use super::spec::{Program, Reads, Spec};
 use crate::engine::Engine;
 use crate::random::Nonce;
 use crate::shell::channel::{Control, Link, Outlet, Source};
@@ -123,7 +123,10 @@ impl Body {
                 let boot = script::boot(*kind, &self.files.paths, nonce);
                 (kind.argv(program, &boot), [b"/dev/null".to_vec(), path("n"), path("n")])
             }
-            Program::Direct { argv } => (argv.clone(), [path("i"), path("o"), path("e")]),
+            Program::Direct { argv, reads } => {
+                let stdin = if *reads == Reads::Fifo { path("i") } else { b"/dev/null".to_vec() };
+                (argv.clone(), [stdin, path("o"), path("e")])
+            }
         };
         let mut env = spec.environ();
         env.push([b"PWD=", cwd.as_bytes()].concat());

@@ -151,7 +151,8 @@ impl Task {
         let outcome = run.outcome(end);
         let execution = &run.order.execution;
         let happening = Happening::ExecFinished {
-            session_id: self.session.spec.id.clone(),
+            session_id: Some(self.session.spec.id.clone()),
+            terminal_id: None,
             execution_id: execution.id.clone(),
             exit_code: outcome.exit_code,
             timed_out: outcome.timed_out,

@@ -38,6 +38,21 @@ pub struct Order {
     pub tries: u8,
 }
 
+impl Order {
+    /// The one command of a session without a shell.
+    pub fn direct(execution: Arc<Execution>, stdin: Stdin, timeout: Duration) -> Self {
+        Self {
+            execution,
+            around: Surroundings::default(),
+            stdin,
+            timeout,
+            busy: WhenBusy::Refuse,
+            received: Instant::now(),
+            tries: 0,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stdin {
     Null,

@@ -114,10 +114,10 @@ impl Task {
             public.running = Some(Arc::clone(execution));
         }
         self.set_state(SessionState::Running);
-        let session_id = self.session.spec.id.clone();
+        let session_id = Some(self.session.spec.id.clone());
         self.engine.events.emit(
             &self.session.spec.owner,
-            Happening::ExecStarted { session_id, execution_id: execution.id.clone() },
+            Happening::ExecStarted { session_id, terminal_id: None, execution_id: execution.id.clone() },
         );
     }
 

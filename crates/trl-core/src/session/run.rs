@@ -87,8 +87,18 @@ impl Run {
 
     /// A direct command, which its keeper has been asked to start.
     pub fn direct(order: Order, body: &mut Body) -> io::Result<Self> {
-        let feeder = Feeder::open(&body.files.at("i"))?;
-        Ok(Self::new(order, body, Nonce::random(), (Some(feeder), Vec::new())))
+        let feeder = match &order.stdin {
+            Stdin::Null => None,
+            Stdin::Bytes(first) | Stdin::Open(first) => {
+                let mut feeder = Feeder::open(&body.files.at("i"))?;
+                drop(feeder.write(first.clone()));
+                if matches!(order.stdin, Stdin::Bytes(_)) {
+                    feeder.close();
+                }
+                Some(feeder)
+            }
+        };
+        Ok(Self::new(order, body, Nonce::random(), (feeder, Vec::new())))
     }
 
     fn new(order: Order, body: &Body, nonce: Nonce, feeders: Feeders) -> Self {

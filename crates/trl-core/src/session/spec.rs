@@ -10,6 +10,8 @@ use trl_proto::{Error, ErrorCode, SessionId};
 use zeroize::Zeroizing;
 
 use crate::env::{Env, Inherited};
+use crate::execution::{Execution, Place};
+use crate::output::Log;
 use crate::settings::Settings;
 use crate::shell::kind::{Kind, find_program};
 use crate::shell::wrap::valid_name;
@@ -17,7 +19,14 @@ use crate::shell::wrap::valid_name;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
     Shell { kind: Kind, path: PathBuf },
-    Direct { argv: Vec<String> },
+    Direct { argv: Vec<String>, reads: Reads },
+}
+
+/// What a direct command has as stdin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reads {
+    Fifo,
+    Nothing,
 }
 
 #[derive(Debug)]
@@ -121,6 +130,11 @@ impl Spec {
         }
     }
 
+    /// A command of this session.
+    pub fn execution(&self, command: &str, logs: (Arc<Log>, Arc<Log>)) -> Arc<Execution> {
+        Execution::new(Place::Session(self.id.clone()), Arc::clone(&self.owner), command, logs)
+    }
+
     /// `KEY=value` items for execve.
     pub fn environ(&self) -> Vec<Vec<u8>> {
         environ(&self.env, &self.secrets)
@@ -136,7 +150,7 @@ impl Spec {
     pub fn program_name(&self) -> String {
         match &self.program {
             Program::Shell { path, .. } => path.display().to_string(),
-            Program::Direct { argv } => argv.first().cloned().unwrap_or_default(),
+            Program::Direct { argv, .. } => argv.first().cloned().unwrap_or_default(),
         }
     }
 }
@@ -196,7 +210,7 @@ fn program(shell: Option<String>, argv: Option<Vec<String>>, path_var: &str) -> 
         if shell.is_some() {
             return Err(Error::invalid("`shell` and `argv` exclude each other"));
         }
-        return Ok(Program::Direct { argv: plain_argv(argv, path_var)? });
+        return Ok(Program::Direct { argv: plain_argv(argv, path_var)?, reads: Reads::Fifo });
     }
     let shell = shell.unwrap_or_else(|| "/bin/sh".into());
     let path = find(&shell, path_var)?;

@@ -19,6 +19,7 @@ use super::sizes::{Client, Clients};
 use super::spec::Spec;
 use super::tape::{Place, Tape};
 use crate::clock::Stamp;
+use crate::execution::{Early, Execution};
 use crate::session::messages::Reply;
 
 /// News a client may be behind before it is told everything anew.
@@ -40,6 +41,8 @@ pub struct Terminal {
     news: broadcast::Sender<News>,
     inbox: mpsc::Sender<Message>,
     keeper: AtomicI32,
+    /// What its program is, when it was started as an execution: gets all of its output, and its end.
+    pub execution: Option<Arc<Execution>>,
 }
 
 /// What is shown of a terminal.
@@ -107,6 +110,7 @@ pub enum Message {
     },
     End {
         reason: String,
+        why: Early,
         grace: Duration,
         reply: Option<oneshot::Sender<()>>,
     },
@@ -127,6 +131,7 @@ impl Terminal {
         tape: Tape,
         history_bytes: usize,
         screens: &super::model::Screens,
+        execution: Option<Arc<Execution>>,
     ) -> std::io::Result<(Arc<Self>, Wires)> {
         let tape = Arc::new(tape);
         let (said, heard) = mpsc::unbounded_channel();
@@ -154,6 +159,7 @@ impl Terminal {
             news: broadcast::Sender::new(MOST_NEWS),
             inbox: sender,
             keeper: AtomicI32::new(0),
+            execution,
             spec,
         });
         Ok((terminal, Wires { inbox, said: heard }))
@@ -222,9 +228,9 @@ impl Terminal {
     }
 
     /// Ends everything it started; resolves when nothing is left. One that has ended stays as it is.
-    pub async fn end(&self, reason: &str, grace: Duration) {
+    pub async fn end(&self, reason: &str, why: Early, grace: Duration) {
         let (reply, over) = oneshot::channel();
-        let message = Message::End { reason: reason.into(), grace, reply: Some(reply) };
+        let message = Message::End { reason: reason.into(), why, grace, reply: Some(reply) };
         if self.send(message).await.is_ok() {
             let _ = over.await;
         }

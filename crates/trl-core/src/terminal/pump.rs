@@ -111,6 +111,9 @@ impl Pump {
         match from(&mut buffer) {
             Read::Bytes(n) => {
                 self.terminal.tape.append(&buffer[..n]);
+                if let Some(execution) = &self.terminal.execution {
+                    execution.stdout.append(&buffer[..n]);
+                }
                 self.terminal.public().last_activity = Stamp::now();
                 Some(n)
             }

@@ -24,10 +24,12 @@ use trl_sys::pty::{Ear, Master, Size};
 use trl_sys::reap::Exit;
 use trl_sys::tree;
 
+use super::execution;
 use super::handle::{Message, News, Terminal, Wires};
 use super::pump::{Flood, Loudness, Pump};
 use crate::clock::Stamp;
 use crate::engine::{Counters, Engine};
+use crate::execution::Early;
 use crate::seats::Seat;
 use crate::session::alarm::Alarm;
 use crate::session::body::start_error;
@@ -62,6 +64,8 @@ struct Task {
     input: VecDeque<u8>,
     exit: Option<Exit>,
     reason: Option<String>,
+    /// Somebody ended it before it did.
+    early: Option<Early>,
     replies: Vec<oneshot::Sender<()>>,
     pump: Arc<Pump>,
     reader: Reader,
@@ -101,6 +105,7 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
                 input: VecDeque::new(),
                 exit: None,
                 reason: None,
+                early: None,
                 replies: Vec::new(),
                 pump,
                 reader: Reader::Here(ear),
@@ -238,7 +243,11 @@ impl Task {
                 self.fail(Error::new(ErrorCode::ShellStartFailed, "the program did not come up in time"));
             }
             Phase::Live if self.terminal.public().destroy_at.is_some_and(|at| now >= at) => {
-                self.end("destroyed on request".into(), self.engine.settings.terminal_grace);
+                self.end(
+                    "destroyed on request".into(),
+                    Early::Cancelled,
+                    self.engine.settings.terminal_grace,
+                );
             }
             Phase::Ending { until } if now >= until || self.is_deserted() => self.let_go(),
             Phase::Draining { until } if now >= until => self.let_go(),
@@ -258,7 +267,7 @@ impl Task {
 
     fn message(&mut self, message: Option<Message>) {
         match message {
-            None => self.end("abandoned".into(), Duration::ZERO),
+            None => self.end("abandoned".into(), Early::Cancelled, Duration::ZERO),
             Some(Message::Input { bytes, reply }) => {
                 let taken = self.type_in(&bytes);
                 if let Some(reply) = reply {
@@ -279,9 +288,9 @@ impl Task {
                 self.terminal.tell_news(News::Fate);
                 let _ = reply.send(Ok(()));
             }
-            Some(Message::End { reason, grace, reply }) => {
+            Some(Message::End { reason, why, grace, reply }) => {
                 self.replies.extend(reply);
-                self.end(reason, grace);
+                self.end(reason, why, grace);
             }
         }
     }
@@ -372,7 +381,7 @@ impl Task {
             Ok(ear) => self.reader = Reader::Here(ear),
             Err(e) => {
                 self.reader = Reader::Nobody;
-                self.end(format!("it could not be read any more: {e}"), Duration::ZERO);
+                self.end(format!("it could not be read any more: {e}"), Early::Cancelled, Duration::ZERO);
             }
         }
         self.hear_silence();
@@ -434,6 +443,7 @@ impl Task {
         Counters::add(&self.engine.counters.terminals);
         let (terminal_id, shell) = (self.terminal.spec.id.clone(), self.terminal.spec.argv[0].clone());
         self.engine.events.emit(&self.terminal.spec.owner, Happening::TerminalCreated { terminal_id, shell });
+        execution::begin(&self.engine, &self.terminal);
         if let Some(created) = self.created.take() {
             let _ = created.send(Ok(()));
         }
@@ -441,6 +451,9 @@ impl Task {
 
     fn fail(&mut self, error: Error) {
         tracing::warn!(terminal = %self.terminal.spec.id, %error, "a terminal did not start");
+        if let Some(execution) = &self.terminal.execution {
+            self.engine.executions.refuse(execution, error.clone());
+        }
         if let Some(created) = self.created.take() {
             let _ = created.send(Err(error));
         }
@@ -460,9 +473,12 @@ impl Task {
         }
     }
 
-    fn end(&mut self, reason: String, grace: Duration) {
+    fn end(&mut self, reason: String, why: Early, grace: Duration) {
         if matches!(self.phase, Phase::LettingGo { .. } | Phase::Settling { .. } | Phase::Over) {
             return;
+        }
+        if self.exit.is_none() {
+            self.early.get_or_insert(why);
         }
         self.reason.get_or_insert(reason);
         if grace.is_zero() {
@@ -533,6 +549,7 @@ impl Task {
         }
         self.terminal.tape.close();
         self.terminal.model.wake();
+        execution::finish(&self.engine, &self.terminal, exit, self.early);
         let terminal_id = self.terminal.spec.id.clone();
         let exit_code = exit.shell_code();
         self.engine

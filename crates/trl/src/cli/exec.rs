@@ -13,12 +13,16 @@ use trl_proto::{Encoding, ExecutionId, Method, text};
 use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::table::Table;
-use super::{forward, session};
+use super::{forward, session, start};
 use crate::client::{self, Auth, Client, ClientError, Start};
 use crate::config::{Config, units};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum ExecCommand {
+    /// Start a command and leave it running after a while: print its output so far, or its end
+    Start(start::StartArgs),
+    /// Wait for a command: its end, something it says, its silence
+    Wait(start::WaitArgs),
     /// List live and retained executions
     Ls(LsArgs),
     /// End a running or queued command, and wait until it is over
@@ -82,8 +86,8 @@ pub(super) struct OutputArgs {
     /// Its id
     execution: ExecutionId,
     /// Which stream
-    #[arg(long, value_enum, default_value_t)]
-    stream: StreamName,
+    #[arg(long, value_enum)]
+    stream: Option<StreamName>,
     /// Begin at this byte
     #[arg(long, value_name = "OFFSET", default_value_t)]
     since: u64,
@@ -95,11 +99,12 @@ pub(super) struct OutputArgs {
 }
 
 /// The streams as the command line calls them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-enum StreamName {
-    #[default]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum StreamName {
     Stdout,
     Stderr,
+    /// Both, of a command on a terminal
+    Tty,
 }
 
 impl From<StreamName> for Stream {
@@ -107,6 +112,7 @@ impl From<StreamName> for Stream {
         match name {
             StreamName::Stdout => Self::Stdout,
             StreamName::Stderr => Self::Stderr,
+            StreamName::Tty => Self::Tty,
         }
     }
 }
@@ -120,8 +126,14 @@ pub(super) struct ResultArgs {
 }
 
 pub(super) async fn run(config: &Config, command: ExecCommand) -> Result<u8, Failure> {
-    let (client, _pushes) = client::connect(config, Start::Never, Auth::IfPerson).await?;
+    let begin = match &command {
+        ExecCommand::Start(args) => args.autostart.start(),
+        _ => Start::Never,
+    };
+    let (client, _pushes) = client::connect(config, begin, Auth::IfPerson).await?;
     match command {
+        ExecCommand::Start(args) => start::start(&client, args).await,
+        ExecCommand::Wait(args) => start::wait(&client, args).await,
         ExecCommand::Ls(args) => list(&client, args).await,
         ExecCommand::Cancel(args) => cancel(&client, args).await,
         ExecCommand::Input(args) => input(&client, args).await,
@@ -142,11 +154,11 @@ async fn list(client: &Client, args: LsArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     let list: ExecutionList = serde_json::from_value(reply).map_err(io::Error::from)?;
-    let mut table = Table::new(&["EXECUTION", "SESSION", "STATUS", "TIME", "OUTPUT", "COMMAND"]);
+    let mut table = Table::new(&["EXECUTION", "RUNS IN", "STATUS", "TIME", "OUTPUT", "COMMAND"]);
     for execution in list.executions {
         table.row([
             execution.execution_id.to_string(),
-            execution.session_id.to_string(),
+            execution.place(),
             status(&execution),
             units::coarse(Duration::from_millis(execution.elapsed_ms)),
             (execution.stdout_bytes + execution.stderr_bytes).to_string(),
@@ -205,7 +217,7 @@ async fn signal(client: &Client, args: SignalArgs) -> Result<u8, Failure> {
 async fn output(client: &Client, args: OutputArgs) -> Result<u8, Failure> {
     let mut params = OutputParams {
         execution_id: args.execution,
-        stream: Some(args.stream.into()),
+        stream: args.stream.map(Stream::from),
         since: Some(args.since),
         limit: args.limit,
     };
@@ -251,12 +263,12 @@ async fn result(client: &Client, args: ResultArgs) -> Result<u8, Failure> {
     Ok(u8::try_from(result.outcome.exit_code).unwrap_or(1))
 }
 
-fn replay(stream: Stream, data: String, encoding: Encoding) -> Result<(), Failure> {
+pub(super) fn replay(stream: Stream, data: String, encoding: Encoding) -> Result<(), Failure> {
     let bytes = text::decode(data, encoding).map_err(ClientError::Refused)?;
     Ok(forward::write(stream, &bytes)?)
 }
 
 /// `eprintln!` without its panic on a closed stderr.
-fn eprint_line(line: &str) {
+pub(super) fn eprint_line(line: &str) {
     let _unseen = forward::write(Stream::Stderr, format!("{line}\n").as_bytes());
 }

@@ -90,7 +90,7 @@ async fn write_push(push: &Push, stream: &StreamId) -> Result<(), Broken> {
 /// Writes to the stream of ours that `stream` stands for.
 pub(super) fn write(stream: Stream, bytes: &[u8]) -> io::Result<()> {
     match stream {
-        Stream::Stdout => {
+        Stream::Stdout | Stream::Tty => {
             let mut out = io::stdout().lock();
             out.write_all(bytes)?;
             out.flush()
@@ -119,7 +119,7 @@ pub(super) async fn send_stdin(client: &Client, execution: &ExecutionId) -> Resu
 
 /// The command's input ends here.
 pub(super) async fn close(client: &Client, execution: ExecutionId) -> Result<(), ClientError> {
-    let params = InputParams { execution_id: execution, data: None, encoding: None, close: Some(true) };
+    let params = InputParams { close: Some(true), ..InputParams::to(execution) };
     client.call::<InputTaken>(Method::ExecInput, &params).await.map(|_| ())
 }
 
@@ -148,10 +148,9 @@ pub(super) async fn send(
     while !bytes.is_empty() {
         let text = Text::exact(bytes);
         let params = InputParams {
-            execution_id: execution.clone(),
             data: Some(text.data.into_owned()),
             encoding: Some(text.encoding),
-            close: None,
+            ..InputParams::to(execution.clone())
         };
         let taken: InputTaken = client.call(Method::ExecInput, &params).await?;
         match usize::try_from(taken.written_bytes).ok().and_then(|count| bytes.get(count..)) {

@@ -23,6 +23,7 @@ mod run;
 mod send;
 mod session;
 mod settings;
+mod start;
 mod table;
 mod term;
 mod token;

@@ -134,6 +134,7 @@ impl<F: Form> Output<F> {
         }
         follower.advance(slice.offset + bytes.len() as u64);
         let gap = slice.gap.map(|(from, to)| Range { from, to });
+        let stream = if stream == Stream::Stdout { self.execution.main_stream() } else { stream };
         let piece = Piece { stream, offset: slice.offset, bytes, gap };
         outbox.send(self.form.output(&self.execution, &piece, self.next()));
         Pushed::Some

@@ -22,6 +22,7 @@ mod principal;
 mod rpc;
 mod startup;
 mod terminals;
+mod unified;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;

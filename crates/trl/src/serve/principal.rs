@@ -126,7 +126,8 @@ impl Principal {
             return Ok(());
         }
         let wish: Wish = request.params()?;
-        let throw_away = matches!(method, Method::ExecRun | Method::ExecStream) && wish.session_id.is_none();
+        let runs = matches!(method, Method::ExecRun | Method::ExecStream | Method::ExecStart);
+        let throw_away = runs && wish.session_id.is_none();
         let makes = matches!(method, Method::SessionCreate | Method::TerminalCreate) || throw_away;
         grant.ceilings.check(&wish, if makes { Making::Session } else { Making::Nothing })
     }
@@ -154,7 +155,7 @@ impl Principal {
         match self.sight() {
             Sight::Everything => true,
             Sight::Own(name) => *execution.owner == *name,
-            Sight::One(own) => *own == execution.session,
+            Sight::One(own) => execution.place.session() == Some(own),
             Sight::Nothing => false,
         }
     }

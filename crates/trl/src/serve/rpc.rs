@@ -9,9 +9,9 @@ use trl_core::session::messages::{Ending, Manner};
 use trl_proto::envelope::{self, Request};
 use trl_proto::event::{SubscribeParams, Subscribed};
 use trl_proto::exec::{
-    CancelParams, Cancelled, ExecListParams, ExecutionList, ExecutionParams, ExecutionStatus, InputParams,
-    InputTaken, OnDisconnect, OutputParams, OutputSlice, Range, ResultBody, ResultReply, RunParams,
-    RunResult, SignalParams, Signalled, StreamStarted,
+    CancelParams, Cancelled, ExecListParams, ExecutionList, ExecutionParams, ExecutionStatus, OnDisconnect,
+    OutputParams, OutputSlice, Range, ResultBody, ResultReply, RunParams, RunResult, SignalParams, Signalled,
+    Stream, StreamStarted,
 };
 use trl_proto::nearest::nearest;
 use trl_proto::session::{
@@ -61,6 +61,9 @@ pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer 
         Method::SessionReset => call.done(call.reset().await),
         Method::ExecRun => call.done(call.run().await),
         Method::ExecStream => call.stream().await,
+        Method::ExecStart => call.done(call.start().await),
+        Method::ExecWait => call.done(call.wait().await),
+        Method::ExecResize => call.done(call.resize().await),
         Method::ExecCancel => call.done(call.cancel().await),
         Method::ExecInput => call.done(call.input().await),
         Method::ExecSignal => call.done(call.signal().await),
@@ -121,7 +124,7 @@ impl Call<'_> {
         &self.client.server.manager
     }
 
-    fn dialect(&self) -> Dialect {
+    pub(super) fn dialect(&self) -> Dialect {
         self.request.dialect
     }
 
@@ -226,10 +229,15 @@ impl Call<'_> {
         }
         let on_disconnect = params.on_disconnect.unwrap_or_default();
         let execution = self.manager().submit(params, &self.caller()).await?;
-        if on_disconnect == OnDisconnect::Cancel {
-            tokio::spawn(cancel_when_gone(Arc::clone(self.client), Arc::clone(&execution)));
-        }
+        self.watch_connection(&execution, on_disconnect);
         Ok(execution)
+    }
+
+    /// Somebody watches the connection for an execution that is to end with it.
+    pub(super) fn watch_connection(&self, execution: &Arc<Execution>, on_disconnect: OnDisconnect) {
+        if on_disconnect == OnDisconnect::Cancel {
+            tokio::spawn(cancel_when_gone(Arc::clone(self.client), Arc::clone(execution)));
+        }
     }
 
     async fn run(&self) -> Result<RunResult, Error> {
@@ -269,13 +277,6 @@ impl Call<'_> {
         Ok(Cancelled { execution_id, cancelled })
     }
 
-    async fn input(&self) -> Result<InputTaken, Error> {
-        let params: InputParams = self.request.params()?;
-        let execution_id = self.principal.execution(self.manager(), &params.execution_id)?.id.clone();
-        let written_bytes = self.manager().input(params).await?;
-        Ok(InputTaken { execution_id, written_bytes })
-    }
-
     async fn signal(&self) -> Result<Signalled, Error> {
         let params: SignalParams = self.request.params()?;
         let execution_id = self.principal.execution(self.manager(), &params.execution_id)?.id.clone();
@@ -288,7 +289,11 @@ impl Call<'_> {
         const MOST: u64 = 4 << 20;
         let params: OutputParams = self.request.params()?;
         let execution = self.principal.execution(self.manager(), &params.execution_id)?;
-        let log = execution.log(params.stream.unwrap_or_default());
+        let stream = params.stream.unwrap_or(execution.main_stream());
+        if stream == Stream::Tty && execution.main_stream() != Stream::Tty {
+            return Err(Error::invalid("it has no terminal: its streams are stdout and stderr"));
+        }
+        let log = execution.log(stream);
         let limit = usize::try_from(params.limit.unwrap_or(MOST).clamp(1, MOST)).unwrap_or(usize::MAX);
         let reading = log.read(params.since.unwrap_or(0), limit);
         let mut bytes = &reading.slice.bytes[..];

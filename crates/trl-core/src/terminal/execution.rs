@@ -1,0 +1,63 @@
+//! A terminal's program that was started as an execution (`exec.start` with `tty`): how that begins and ends. Its output
+//! goes where the tape's goes, byte for byte.
+
+use std::time::Instant;
+
+use trl_proto::event::Happening;
+use trl_proto::exec::{Omitted, Outcome, Range, ShellState};
+use trl_sys::reap::Exit;
+
+use super::handle::{Terminal, signal_name};
+use crate::engine::{Counters, Engine};
+use crate::execution::{Early, Phase, millis};
+
+/// The program runs.
+pub(super) fn begin(engine: &Engine, terminal: &Terminal) {
+    let Some(execution) = &terminal.execution else { return };
+    Counters::add(&engine.counters.commands);
+    execution.start(Instant::now());
+    let happening = Happening::ExecStarted {
+        session_id: None,
+        terminal_id: Some(terminal.spec.id.clone()),
+        execution_id: execution.id.clone(),
+    };
+    engine.events.emit(&terminal.spec.owner, happening);
+}
+
+/// Nothing of it is left, and everything it wrote is in its log.
+pub(super) fn finish(engine: &Engine, terminal: &Terminal, exit: Exit, early: Option<Early>) {
+    let Some(execution) = &terminal.execution else { return };
+    let Phase::Running { since } = execution.phase() else { return };
+    execution.stdout.close();
+    let omitted = execution.stdout.omitted().map(|(from, to)| Range { from, to });
+    let outcome = Outcome {
+        execution_id: execution.id.clone(),
+        exit_code: exit.shell_code(),
+        signal: signal_name(exit),
+        duration_ms: millis(since.elapsed()),
+        waited_ms: millis(since.saturating_duration_since(execution.created.monotonic)),
+        timed_out: early == Some(Early::TimedOut),
+        cancelled: early == Some(Early::Cancelled),
+        stdout_bytes: execution.stdout.total(),
+        stderr_bytes: 0,
+        omitted: omitted.map(|stdout| Omitted { stdout: Some(stdout), stderr: None }),
+        shell_state: ShellState::Ended,
+        lost_commands: None,
+        background_pids: None,
+        working_dir: terminal.public().cwd.clone(),
+    };
+    let happening = Happening::ExecFinished {
+        session_id: None,
+        terminal_id: Some(terminal.spec.id.clone()),
+        execution_id: execution.id.clone(),
+        exit_code: outcome.exit_code,
+        timed_out: outcome.timed_out,
+        cancelled: outcome.cancelled,
+    };
+    if outcome.timed_out {
+        Counters::add(&engine.counters.timeouts);
+    }
+    execution.finish(outcome);
+    engine.executions.retire(execution);
+    engine.events.emit(&terminal.spec.owner, happening);
+}

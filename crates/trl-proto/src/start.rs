@@ -1,0 +1,233 @@
+//! `exec.start` and what goes with it: a process that may outlive the call, asked about by calls that never wait longer
+//! than they said.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::exec::{ExecutionStatus, Omitted, OnDisconnect, Outcome, Stream};
+use crate::id::{ExecutionId, SessionId, TerminalId};
+use crate::text::Encoding;
+use crate::unique;
+
+/// How long a call that yields waits, in milliseconds: what was asked for, within these.
+pub const YIELD_MS: std::ops::RangeInclusive<u64> = 250..=30_000;
+/// Of `exec.start`.
+pub const USUAL_YIELD_MS: u64 = 10_000;
+
+/// `exec.start`: a fresh process unless a session is named.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct StartParams {
+    /// Text for a shell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Or a program and its arguments, with no shell between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argv: Option<Vec<String>>,
+    /// Run `command` in this session's shell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// The shell for `command`; `/bin/sh` unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<String>,
+    /// On a terminal of its own, which people can watch and type into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tty: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cols: Option<u16>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u16>,
+    /// `open` unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<StartStdin>,
+    #[serde(default, deserialize_with = "unique::optional", skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+    /// Like `env`, for values that must never be shown or kept.
+    #[serde(default, deserialize_with = "unique::optional", skip_serializing_if = "Option::is_none")]
+    pub secret_env: Option<BTreeMap<String, String>>,
+    /// Names to take from the daemon's own environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pass_env: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_dir: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// How long this call waits for the end; 10000, and between 250 and 30000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yield_ms: Option<u64>,
+    /// How long the process may run; 0, which is the default of a fresh process, is for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<f64>,
+    /// Bytes kept in memory per stream, and shown in one reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_bytes: Option<u64>,
+    /// In a session: wait for it instead of `SESSION_BUSY`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<bool>,
+    /// The same key returns the same execution instead of starting another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_disconnect: Option<OnDisconnect>,
+}
+
+/// What a process reads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "`stdin` is \"open\", \"null\" or an object with `data`")]
+pub enum StartStdin {
+    Named(StdinName),
+    /// These bytes, then the end.
+    Bytes(StdinBytes),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum StdinName {
+    /// Whatever `exec.input` brings.
+    Open,
+    /// Nothing.
+    Null,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct StdinBytes {
+    pub data: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<Encoding>,
+}
+
+/// How far an execution has come: what it wrote since the last call that was told, and its end, once it has ended.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Progress {
+    pub status: ExecutionStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// Where it runs, with `tty`; everything it writes is `stdout` then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal_id: Option<TerminalId>,
+    pub stdout: String,
+    pub stdout_encoding: Encoding,
+    pub stderr: String,
+    pub stderr_encoding: Encoding,
+    /// Ranges of the streams that are not in this reply, of what it should have told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<Omitted>,
+    /// Where the next call goes on.
+    pub next: Next,
+    #[serde(flatten)]
+    pub end: ProgressEnd,
+}
+
+/// Offsets of both streams.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Next {
+    pub stdout: u64,
+    pub stderr: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum ProgressEnd {
+    Done(Outcome),
+    NotYet { execution_id: ExecutionId, elapsed_ms: u64 },
+}
+
+/// `exec.wait`: until one of these holds, the end in any case. Waiting ends nothing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct WaitParams {
+    pub execution_id: ExecutionId,
+    /// The end, when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
+    /// 30 unless told otherwise, at most 600.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<f64>,
+    /// Shown in the reply, per stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_bytes: Option<u64>,
+}
+
+/// The first that holds ends the wait.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Until {
+    /// The end always ends the wait; `true` says that nothing else does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<bool>,
+    /// A regular expression that the output matches, from `since` on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// Nothing was written for so long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ms: Option<u64>,
+    /// So many bytes were written from `since` on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Only this stream counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<Stream>,
+    /// Where `pattern` and `bytes` begin in the stream; 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
+}
+
+/// Why a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Reason {
+    Exit,
+    Pattern,
+    Idle,
+    Bytes,
+    Timeout,
+}
+
+/// Where the output matched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Matched {
+    pub stream: Stream,
+    pub from: u64,
+    pub to: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Waited {
+    pub reason: Reason,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matched: Option<Matched>,
+    #[serde(flatten)]
+    pub progress: Progress,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ResizeParams {
+    pub execution_id: ExecutionId,
+    pub cols: u16,
+    pub rows: u16,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Resized {
+    pub execution_id: ExecutionId,
+    pub terminal_id: TerminalId,
+    pub cols: u16,
+    pub rows: u16,
+}

@@ -1,0 +1,136 @@
+//! `exec.start`, `exec.input`, `exec.wait`, `exec.resize`: processes that outlive the calls about them. No call waits longer
+//! than it said, and none ends anything by waiting.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use trl_core::execution::Execution;
+use trl_core::manager::checked_output_bytes;
+use trl_core::progress::From;
+use trl_core::session::messages::AfterInput;
+use trl_core::terminal::spec::checked_size;
+use trl_core::waiting::{self, Conditions};
+use trl_proto::exec::{InputParams, InputTaken};
+use trl_proto::start::{
+    Next, Progress, ResizeParams, Resized, StartParams, USUAL_YIELD_MS, WaitParams, Waited, YIELD_MS,
+};
+use trl_proto::text::decode;
+use trl_proto::{Error, ExecutionId, Method};
+
+use super::rpc::Call;
+
+/// Of `exec.wait`.
+const USUAL_WAIT: Duration = Duration::from_secs(30);
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+/// An id is a name, not data.
+const LONGEST_INPUT_ID: usize = 128;
+
+impl Call<'_> {
+    fn execution(&self, id: &ExecutionId) -> Result<Arc<Execution>, Error> {
+        self.principal.execution(self.manager(), id)
+    }
+
+    /// How much text a reply may have, per stream.
+    fn most(&self, asked: Option<u64>) -> Result<usize, Error> {
+        Ok(checked_output_bytes(asked)?.unwrap_or(self.manager().engine.settings.output_bytes))
+    }
+
+    pub(super) async fn start(&self) -> Result<Progress, Error> {
+        let params: StartParams = self.request.params()?;
+        let deadline = yield_by(params.yield_ms.unwrap_or(USUAL_YIELD_MS));
+        let most = self.most(params.max_output_bytes)?;
+        match &params.session_id {
+            Some(id) => self.principal.check(self.manager(), id)?,
+            None => self.principal.may_call(Method::SessionCreate)?,
+        }
+        let on_disconnect = params.on_disconnect.unwrap_or_default();
+        let execution = self.manager().start(params, &self.caller()).await?;
+        self.watch_connection(&execution, on_disconnect);
+        waiting::wait(&execution, Conditions::end(), deadline).await?;
+        Ok(execution.progress(From::At(Next::default()), most, self.dialect()))
+    }
+
+    pub(super) async fn input(&self) -> Result<InputTaken, Error> {
+        let params: InputParams = self.request.params()?;
+        let execution = self.execution(&params.execution_id)?;
+        let most = self.most(params.max_output_bytes)?;
+        let deadline = params.yield_ms.map(yield_by);
+        let (written_bytes, from) = self.feed(&execution, params, deadline).await?;
+        let progress = match deadline {
+            None => None,
+            Some(deadline) => {
+                waiting::wait(&execution, Conditions::end(), deadline).await?;
+                Some(execution.progress(from, most, self.dialect()))
+            }
+        };
+        Ok(InputTaken { execution_id: execution.id.clone(), written_bytes, progress })
+    }
+
+    /// How much was taken in time, and where the reply begins. Input that was taken before is not taken again.
+    async fn feed(
+        &self,
+        execution: &Arc<Execution>,
+        params: InputParams,
+        deadline: Option<Instant>,
+    ) -> Result<(u64, From), Error> {
+        let bytes = decode(params.data.unwrap_or_default(), params.encoding.unwrap_or_default())?;
+        let then = if params.close == Some(true) { AfterInput::Close } else { AfterInput::KeepOpen };
+        let only_waits = bytes.is_empty() && then == AfterInput::KeepOpen && deadline.is_some();
+        if only_waits {
+            return Ok((0, From::LastTold));
+        }
+        let length = bytes.len() as u64;
+        if let Some(id) = &params.input_id {
+            if id.is_empty() || id.len() > LONGEST_INPUT_ID {
+                return Err(Error::invalid(format!("`input_id` must have 1 to {LONGEST_INPUT_ID} bytes")));
+            }
+            if let Some(began) = execution.told().take_input(id) {
+                return Ok((length, From::At(began)));
+            }
+        }
+        // A task of its own: who stops waiting must not take back what was said to be taken.
+        let (manager, subject) = (Arc::clone(self.manager()), Arc::clone(execution));
+        let taken = tokio::spawn(async move {
+            let outcome = manager.input(&subject.id, bytes, then).await;
+            if let (Err(_), Some(id)) = (&outcome, &params.input_id) {
+                subject.told().forget_input(id);
+            }
+            outcome
+        });
+        let taken = async { taken.await.unwrap_or_else(|e| Err(Error::internal(e.to_string()))) };
+        let written = match deadline {
+            None => taken.await?,
+            // what does not fit in time stands in line, and is read when the process gets to it
+            Some(deadline) => tokio::time::timeout_at(deadline.into(), taken).await.unwrap_or(Ok(0))?,
+        };
+        Ok((written, From::LastTold))
+    }
+
+    pub(super) async fn wait(&self) -> Result<Waited, Error> {
+        let params: WaitParams = self.request.params()?;
+        let execution = self.execution(&params.execution_id)?;
+        let most = self.most(params.max_output_bytes)?;
+        let timeout = match trl_core::session::spec::seconds(params.timeout_s, "timeout_s")? {
+            None => USUAL_WAIT,
+            Some(asked) => asked.min(LONGEST_WAIT),
+        };
+        let conditions = match &params.until {
+            None => Conditions::end(),
+            Some(until) => Conditions::new(until, &execution)?,
+        };
+        let (reason, matched) = waiting::wait(&execution, conditions, Instant::now() + timeout).await?;
+        Ok(Waited { reason, matched, progress: execution.progress(From::LastTold, most, self.dialect()) })
+    }
+
+    pub(super) async fn resize(&self) -> Result<Resized, Error> {
+        let params: ResizeParams = self.request.params()?;
+        let execution_id = self.execution(&params.execution_id)?.id.clone();
+        let size = checked_size(params.cols, params.rows)?;
+        let terminal = self.manager().resize(&execution_id, size).await?;
+        Ok(Resized { execution_id, terminal_id: terminal.spec.id.clone(), cols: size.cols, rows: size.rows })
+    }
+}
+
+fn yield_by(asked_ms: u64) -> Instant {
+    Instant::now() + Duration::from_millis(asked_ms.clamp(*YIELD_MS.start(), *YIELD_MS.end()))
+}
