@@ -39,3 +39,25 @@ fn a_signal_reaches_the_command() {
     let wrong = trl(&daemon, &["exec", "signal", &execution, "NOPE"]);
     assert!(wrong.code == 1 && wrong.err.contains("NOPE"), "{wrong:?}");
 }
+
+#[test]
+fn a_command_is_started_left_running_and_waited_for() {
+    let daemon = daemon();
+    let short = trl(&daemon, &["exec", "start", "echo out; echo err >&2; exit 3"]);
+    assert_eq!((short.code, short.out.as_str(), short.err.as_str()), (3, "out\n", "err\n"));
+    let words = ok(&daemon, &["exec", "start", "--", "printf", "%s|", "a", "b c"]);
+    assert_eq!(words, "a|b c|");
+    let long = ok(
+        &daemon,
+        &["exec", "start", "--json", "--yield", "250ms", "--tty", "echo up; read x; echo got $x; exit 6"],
+    );
+    let long: Value = serde_json::from_str(&long).expect("JSON");
+    let id = long["execution_id"].as_str().expect("it has one");
+    assert!(long["terminal_id"].is_string() && long["status"] == "running", "{long}");
+    let late = trl(&daemon, &["exec", "wait", id, "--pattern", "never", "--timeout", "50ms"]);
+    assert!(late.code == 124 && late.err.contains("runs on"), "{late:?}");
+    ok(&daemon, &["exec", "input", id, "it\n"]);
+    let said = trl(&daemon, &["exec", "wait", id]);
+    assert!(said.code == 6 && said.out.contains("got it"), "{said:?}");
+    assert!(ok(&daemon, &["exec", "output", id]).contains("got it"));
+}
