@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::Signal;
+use trl_proto::exec::Outcome;
 use trl_sys::limits::OpenFiles;
 use trl_sys::tree;
 use trl_sys::zygote::Zygote;
@@ -16,6 +17,7 @@ use crate::clock::Stamp;
 use crate::descriptors::{self, Shares};
 use crate::env::Inherited;
 use crate::events::Events;
+use crate::histogram::Histogram;
 use crate::output::{Budget, Capacity, Log, spill::Spill};
 use crate::place::Place;
 use crate::registry::Registry;
@@ -57,9 +59,22 @@ pub struct Counters {
     pub resets: AtomicU64,
     pub timeouts: AtomicU64,
     pub terminals: AtomicU64,
+    /// From the start of each command's process to its end.
+    pub durations: Histogram,
+    /// From each request to the start of its process.
+    pub waits: Histogram,
 }
 
 impl Counters {
+    /// A command that ran is over.
+    pub fn note_end(&self, outcome: &Outcome) {
+        self.durations.note(outcome.duration_ms);
+        self.waits.note(outcome.waited_ms);
+        if outcome.timed_out {
+            Self::add(&self.timeouts);
+        }
+    }
+
     pub fn add(counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
     }

@@ -9,6 +9,7 @@ pub mod engine;
 pub mod env;
 pub mod events;
 pub mod execution;
+pub mod histogram;
 pub mod manager;
 pub mod output;
 pub mod place;

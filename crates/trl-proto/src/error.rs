@@ -17,6 +17,7 @@ pub enum ErrorCode {
     SessionTerminated,
     ExecutionNotFound,
     TerminalNotFound,
+    RequestNotFound,
     MaxSessionsReached,
     SessionLimitExceeded,
     ResourcePressure,
@@ -30,6 +31,10 @@ pub enum ErrorCode {
     PayloadTooLarge,
     AuthFailed,
     Forbidden,
+    ApprovalRequired,
+    ApprovalDenied,
+    ApprovalExpired,
+    AlreadyResolved,
     ShuttingDown,
     InternalError,
 }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::exec::ShellState;
-use crate::id::{ExecutionId, SessionId, StreamId, TerminalId};
+use crate::hitl::RequestState;
+use crate::id::{ExecutionId, RequestId, SessionId, StreamId, TerminalId};
 use crate::session::SessionState;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -75,6 +76,12 @@ pub enum Happening {
     TerminalCreated { terminal_id: TerminalId, shell: String },
     #[serde(rename = "terminal.ended")]
     TerminalEnded { terminal_id: TerminalId, exit_code: i32, reason: String },
+    /// A command waits for a person; `hitl.list` and `hitl.get` show it.
+    #[serde(rename = "hitl.requested")]
+    HitlRequested { session_id: SessionId, execution_id: ExecutionId, request_id: RequestId },
+    /// It waits no longer.
+    #[serde(rename = "hitl.resolved")]
+    HitlResolved { session_id: SessionId, request_id: RequestId, state: RequestState },
     /// This subscriber was too slow: events between the last one and this were dropped.
     #[serde(rename = "events.missed")]
     Missed { from: u64, to: u64 },
@@ -100,6 +107,10 @@ pub enum Kind {
     TerminalCreated,
     #[serde(rename = "terminal.ended")]
     TerminalEnded,
+    #[serde(rename = "hitl.requested")]
+    HitlRequested,
+    #[serde(rename = "hitl.resolved")]
+    HitlResolved,
     #[serde(rename = "events.missed")]
     Missed,
 }
@@ -115,6 +126,8 @@ impl Happening {
             Self::ExecFinished { .. } => Kind::ExecFinished,
             Self::TerminalCreated { .. } => Kind::TerminalCreated,
             Self::TerminalEnded { .. } => Kind::TerminalEnded,
+            Self::HitlRequested { .. } => Kind::HitlRequested,
+            Self::HitlResolved { .. } => Kind::HitlResolved,
             Self::Missed { .. } => Kind::Missed,
         }
     }
@@ -124,7 +137,9 @@ impl Happening {
             Self::SessionCreated { session_id, .. }
             | Self::SessionState { session_id, .. }
             | Self::SessionEnded { session_id, .. }
-            | Self::ShellReplaced { session_id, .. } => Some(session_id),
+            | Self::ShellReplaced { session_id, .. }
+            | Self::HitlRequested { session_id, .. }
+            | Self::HitlResolved { session_id, .. } => Some(session_id),
             Self::ExecStarted { session_id, .. } | Self::ExecFinished { session_id, .. } => {
                 session_id.as_ref()
             }

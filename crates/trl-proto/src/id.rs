@@ -117,6 +117,10 @@ id!(
     TerminalId, "t-", 8
 );
 id!(
+    /// A command that waits for a person: `r-xxxxxxxxxx`.
+    RequestId, "r-", 10
+);
+id!(
     /// One subscription to pushes of a connection: `st-xxxxxxxx`.
     StreamId, "st-", 8
 );

@@ -6,7 +6,7 @@
 //! 1. [`envelope`] turns one line into requests and replies into lines, in both dialects.
 //! 2. [`method`] is the one table of methods: name, who may call it.
 //! 3. [`session`], [`exec`], [`terminal`], [`system`], [`token`] and [`event`] hold the parameters and results of each
-//!    family.
+//!    family; [`hitl`] those of a family that is agreed and not there yet.
 //! 4. [`explain`] says what is wrong with parameters, [`unique`] refuses a name given twice.
 //! 5. `openapi` (feature `schema`, for a test) describes the HTTP door. [`text`] carries bytes inside JSON strings; [`error`] is every way a request can be refused.
 
@@ -15,6 +15,7 @@ pub mod error;
 pub mod event;
 pub mod exec;
 mod explain;
+pub mod hitl;
 pub mod id;
 pub mod method;
 pub mod nearest;
@@ -32,7 +33,7 @@ mod unique;
 pub use envelope::Dialect;
 pub use error::{Error, ErrorCode, Result};
 pub use explain::by_name;
-pub use id::{ExecutionId, SessionId, StreamId, TerminalId, TokenId};
+pub use id::{ExecutionId, RequestId, SessionId, StreamId, TerminalId, TokenId};
 pub use method::{Method, Role};
 pub use text::{Encoding, Text};
 

@@ -12,6 +12,9 @@ use crate::exec::{
     InputTaken, Outcome, OutputParams, OutputPushed, OutputSlice, ResultReply, RunParams, RunResult,
     SignalParams, Signalled, StreamStarted,
 };
+use crate::hitl::{
+    ApprovalRequest, RequestList, RequestListParams, RequestParams, RequestWaitParams, RespondParams,
+};
 use crate::method::{Access, Method};
 use crate::session::{
     CreateParams, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo, SessionList, SessionParams,
@@ -66,6 +69,29 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
     }
 }
 
+/// Methods whose shapes are agreed and which no daemon has yet; one that is asked says `UNKNOWN_METHOD`.
+fn planned(of: &mut SchemaGenerator) -> Value {
+    let request = of.subschema_for::<ApprovalRequest>();
+    json!({
+        "hitl.list": {
+            "about": "commands that wait for a person", "role": "viewer",
+            "params": of.subschema_for::<RequestListParams>(), "result": of.subschema_for::<RequestList>(),
+        },
+        "hitl.get": {
+            "about": "one of them", "role": "viewer",
+            "params": of.subschema_for::<RequestParams>(), "result": request,
+        },
+        "hitl.respond": {
+            "about": "say yes or no to one", "role": "operator",
+            "params": of.subschema_for::<RespondParams>(), "result": request,
+        },
+        "hitl.wait": {
+            "about": "one of them, once it is settled", "role": "viewer",
+            "params": of.subschema_for::<RequestWaitParams>(), "result": request,
+        },
+    })
+}
+
 /// The whole document.
 pub fn document() -> Value {
     let mut of = SchemaSettings::draft2020_12()
@@ -89,6 +115,7 @@ pub fn document() -> Value {
         "exec.exit": of.subschema_for::<ExitPush>(),
         "event": of.subschema_for::<Event>(),
     });
+    let planned = planned(&mut of);
     let paths = paths(&mut of);
     let mut schemas = of.take_definitions(true);
     schemas.extend(envelopes(&requests));
@@ -99,7 +126,8 @@ pub fn document() -> Value {
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Shells and processes for AI agents. The methods of POST /rpc and WS /ws/rpc are those of \
                 the socket; `x-trl-methods` has their parameters, results and least role, `x-trl-pushes` what a \
-                WebSocket is sent between replies.",
+                WebSocket is sent between replies. `x-trl-planned` has the shapes of methods that are agreed and \
+                not there yet.",
             "license": {"name": "MIT OR Apache-2.0"},
         },
         "security": [{"bearer": []}],
@@ -109,6 +137,7 @@ pub fn document() -> Value {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
         "x-trl-methods": methods,
+        "x-trl-planned": planned,
         "x-trl-pushes": pushes,
     })
 }

@@ -30,11 +30,34 @@ pub struct Stats {
     pub running_executions: u64,
     pub retained_executions: u64,
     pub output_memory_bytes: u64,
+    /// What commands and terminals wrote since the daemon started.
+    pub output_bytes: u64,
+    /// How long commands ran, since the daemon started.
+    pub command_duration_ms: Distribution,
+    /// How long they waited before that.
+    pub command_wait_ms: Distribution,
     pub rollbacks: u64,
     pub resets: u64,
     pub timeouts: u64,
     pub sessions_created: u64,
     pub events_seq: u64,
+}
+
+/// How many took how long.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Distribution {
+    pub count: u64,
+    pub sum_ms: u64,
+    /// By rising bound; each counts all that took no longer. What took longer than the last is in `count` alone.
+    pub buckets: Vec<Bucket>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Bucket {
+    pub le_ms: u64,
+    pub count: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -104,7 +104,13 @@ impl Kept {
         self.total - self.tail.len() as u64
     }
 
-    pub fn append(&mut self, mut bytes: &[u8]) {
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.budget.count(bytes.len());
+        self.append_again(bytes);
+    }
+
+    /// Bytes that were counted when they came elsewhere.
+    pub fn append_again(&mut self, mut bytes: &[u8]) {
         if self.total == self.head.len() as u64 && self.head.len() < self.capacity.head {
             let fits = bytes.len().min(self.capacity.head - self.head.len());
             let fits = if self.grow_to(fits) { fits } else { 0 };

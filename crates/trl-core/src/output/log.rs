@@ -91,6 +91,14 @@ impl Log {
         self.grown.notify_waiters();
     }
 
+    /// What a terminal's tape has too: it counts as output once.
+    pub fn append_again(&self, bytes: &[u8]) {
+        let mut inner = self.lock();
+        let inner = &mut *inner;
+        inner.late.as_mut().unwrap_or(&mut inner.kept).append_again(bytes);
+        self.grown.notify_waiters();
+    }
+
     /// From here on nothing changes what [`Log::snapshot`] shows.
     pub fn seal(&self) {
         let mut inner = self.lock();

@@ -15,7 +15,6 @@ use super::phase::{Done, Phase, Then};
 use super::run::{self, End, Run};
 use super::task::Task;
 use crate::clock::Stamp;
-use crate::engine::Counters;
 
 /// How often a command is handed to the next shell because one died without reading it.
 const MOST_TRIES: u8 = 3;
@@ -158,9 +157,7 @@ impl Task {
             timed_out: outcome.timed_out,
             cancelled: outcome.cancelled,
         };
-        if outcome.timed_out {
-            Counters::add(&self.engine.counters.timeouts);
-        }
+        self.engine.counters.note_end(&outcome);
         {
             let mut public = self.session.public();
             public.running = None;

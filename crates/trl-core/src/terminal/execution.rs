@@ -54,9 +54,7 @@ pub(super) fn finish(engine: &Engine, terminal: &Terminal, exit: Exit, early: Op
         timed_out: outcome.timed_out,
         cancelled: outcome.cancelled,
     };
-    if outcome.timed_out {
-        Counters::add(&engine.counters.timeouts);
-    }
+    engine.counters.note_end(&outcome);
     execution.finish(outcome);
     engine.executions.retire(execution);
     engine.events.emit(&terminal.spec.owner, happening);

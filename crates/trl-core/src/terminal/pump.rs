@@ -112,7 +112,7 @@ impl Pump {
             Read::Bytes(n) => {
                 self.terminal.tape.append(&buffer[..n]);
                 if let Some(execution) = &self.terminal.execution {
-                    execution.stdout.append(&buffer[..n]);
+                    execution.stdout.append_again(&buffer[..n]);
                 }
                 self.terminal.public().last_activity = Stamp::now();
                 Some(n)

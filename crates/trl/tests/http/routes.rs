@@ -70,16 +70,21 @@ fn what_is_not_there_is_said_so() {
 fn metrics_are_for_those_with_a_token() {
     let daemon = daemon();
     assert_eq!(daemon.http().get("/metrics").status, 401);
-    operator(&daemon).ok("exec.run", json!({"command": "true"}));
+    operator(&daemon).ok("exec.run", json!({"command": "echo 123"}));
     let reply = with_role(&daemon, "viewer").get("/metrics");
     assert_eq!(reply.status, 200);
     assert!(reply.header("content-type").is_some_and(|kind| kind.starts_with("text/plain; version=0.0.4")));
     let text = reply.text();
     assert!(text.contains("\ntrl_commands_total 1\n"), "{text}");
     assert!(text.contains("trl_http_answers_total{status=\"4xx\"} 1\n"), "{text}");
+    assert!(text.contains("\ntrl_output_bytes_total 4\n"), "{text}");
+    for name in ["duration", "wait"] {
+        assert!(text.contains(&format!("trl_command_{name}_seconds_bucket{{le=\"+Inf\"}} 1\n")), "{text}");
+        assert!(text.contains(&format!("trl_command_{name}_seconds_count 1\n")), "{text}");
+    }
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let (name, value) = line.split_once(' ').expect("a name and a value");
-        assert!(name.starts_with("trl_") && value.parse::<u64>().is_ok(), "{line}");
+        assert!(name.starts_with("trl_") && value.parse::<f64>().is_ok(), "{line}");
     }
 }
 

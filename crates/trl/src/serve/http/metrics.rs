@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use trl_proto::system::Stats;
+use trl_proto::system::{Distribution, Stats};
 
 use super::Counters;
 
@@ -12,7 +12,7 @@ type Row = (&'static str, &'static str, &'static str);
 
 pub(super) fn text(stats: &Stats, counters: &Counters) -> String {
     let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
-    let rows: [(Row, u64); 18] = [
+    let rows: [(Row, u64); 19] = [
         (("uptime_seconds", "gauge", "Seconds since the daemon started"), stats.uptime_s),
         (
             ("sessions_active", "gauge", "Sessions that are neither closed nor terminated"),
@@ -23,6 +23,7 @@ pub(super) fn text(stats: &Stats, counters: &Counters) -> String {
         (("executions_live", "gauge", "Commands running or queued"), stats.running_executions),
         (("executions_retained", "gauge", "Finished executions still readable"), stats.retained_executions),
         (("output_memory_bytes", "gauge", "Output held in memory"), stats.output_memory_bytes),
+        (("output_bytes_total", "counter", "Bytes that commands and terminals wrote"), stats.output_bytes),
         (("rollbacks_total", "counter", "Shells put back to before a command"), stats.rollbacks),
         (("resets_total", "counter", "Shells started afresh"), stats.resets),
         (("timeouts_total", "counter", "Commands that ran out of time"), stats.timeouts),
@@ -39,10 +40,24 @@ pub(super) fn text(stats: &Stats, counters: &Counters) -> String {
     for ((name, kind, help), value) in rows {
         let _ = write!(text, "# HELP trl_{name} {help}.\n# TYPE trl_{name} {kind}\ntrl_{name} {value}\n");
     }
+    histogram(&mut text, "command_duration", "How long commands ran", &stats.command_duration_ms);
+    histogram(&mut text, "command_wait", "How long commands waited to start", &stats.command_wait_ms);
     text.push_str("# HELP trl_http_answers_total HTTP answers by class of status.\n");
     text.push_str("# TYPE trl_http_answers_total counter\n");
     for (class, count) in counters.answers.iter().enumerate().skip(1) {
         let _ = writeln!(text, "trl_http_answers_total{{status=\"{class}xx\"}} {}", read(count));
     }
     text
+}
+
+/// In seconds, as Prometheus has times.
+fn histogram(text: &mut String, name: &str, help: &str, of: &Distribution) {
+    let name = format!("trl_{name}_seconds");
+    let seconds = |ms: u64| format!("{}.{:03}", ms / 1000, ms % 1000);
+    let _ = write!(text, "# HELP {name} {help}.\n# TYPE {name} histogram\n");
+    for bucket in &of.buckets {
+        let _ = writeln!(text, "{name}_bucket{{le=\"{}\"}} {}", seconds(bucket.le_ms), bucket.count);
+    }
+    let _ = writeln!(text, "{name}_bucket{{le=\"+Inf\"}} {}", of.count);
+    let _ = writeln!(text, "{name}_sum {}\n{name}_count {}", seconds(of.sum_ms), of.count);
 }
