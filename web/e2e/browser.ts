@@ -49,6 +49,7 @@ export class Visitor {
     path = "/",
     options: BrowserContextOptions = {},
     screens: "readable" | "as people have it" = "readable",
+    prepare: (context: BrowserContext) => Promise<unknown> = () => Promise.resolve(),
   ): Promise<Visitor> {
     const context = await (
       await theBrowser()
@@ -58,7 +59,10 @@ export class Visitor {
       const key = "trl.terminal.look";
       if (localStorage.getItem(key) === null)
         localStorage.setItem(key, JSON.stringify({ fontSize: 13, screenReader }));
+      // The first visit is a test of its own.
+      localStorage.setItem("trl.welcomed", "true");
     }, screens === "readable");
+    await prepare(context);
     const visitor = new Visitor(context, await context.newPage());
     await visitor.page.goto(`${daemon.address}${path}#token=${TOKEN}`);
     return visitor;

@@ -1,36 +1,16 @@
 /** Getting in, and every page: for people who do not use a mouse, read Chinese, or hold a phone. */
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import type { AxeResults, RunOptions } from "axe-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { barriers } from "./axe";
 import { Daemon, TOKEN } from "./daemon";
 import { BARS, theBrowser, Visitor } from "./browser";
 
 let daemon: Daemon;
-beforeAll(async () => void (daemon = await Daemon.start()));
+let session: string;
+beforeAll(async () => {
+  daemon = await Daemon.start();
+  session = await lived();
+});
 afterAll(() => daemon.stop());
-
-declare global {
-  interface Window {
-    axe: { run(root: Document, options: RunOptions): Promise<AxeResults> };
-  }
-}
-
-const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-/** What keeps people from using the page, as axe sees it. */
-async function barriers(visitor: Visitor): Promise<string[]> {
-  await visitor.page.evaluate(axe);
-  const { violations } = await visitor.page.evaluate(() =>
-    window.axe.run(document, {
-      resultTypes: ["violations"],
-      runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"],
-    }),
-  );
-  return violations.map(
-    ({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`,
-  );
-}
 
 test("a token lets in, a wrong one does not, and one that is revoked throws out", async () => {
   const context = await (await theBrowser()).newContext({ locale: "en-US" });
@@ -80,30 +60,57 @@ test("the page comes with strict rules, and comes fast", async () => {
   await visitor.leave();
 });
 
+const LONG = `cargo build --release --workspace --features ${"very-long-feature-name,".repeat(12)}last`;
+
+/** A session that has seen much: colours, errors, a command longer than the page, one that was stopped. */
+async function lived(): Promise<string> {
+  const { session_id } = await daemon.call<{ session_id: string }>("session.create", {
+    name: "build",
+    shell: "bash",
+  });
+  for (const command of [
+    String.raw`printf '\033[1;32m   Compiling\033[0m app v1.0\n\033[33mwarning\033[0m: unused\n\033[31;1merror\033[0m\n'`,
+    "ls /nonexistent; false",
+    `echo '${LONG}'`,
+    "exit 3",
+  ])
+    await daemon.call("exec.run", { session_id, command });
+  return session_id;
+}
+
 const pages = [
   ["workspace", "/"],
   ["sessions", "/sessions"],
+  ["session", "/sessions/ID"],
   ["approvals", "/approvals"],
   ["diagnostics", "/diagnostics"],
   ["welcome", "/welcome"],
 ] as const;
 
-test("every page is usable by everybody, light and dark", async () => {
-  await daemon.call("session.create", { name: "build" });
-  for (const colorScheme of ["light", "dark"] as const) {
-    const visitor = await Visitor.arrive(daemon, "/", { colorScheme });
-    if (colorScheme === "light") await visitor.newTerminal();
-    for (const [name, path] of pages) {
-      await visitor.page.goto(`${daemon.address}${path}`);
-      await visitor.page.getByRole("heading", { level: 1 }).waitFor({ state: "attached" });
-      if (name === "workspace") await visitor.isLive();
-      await visitor.page.waitForLoadState("networkidle");
-      await visitor.picture(`${name}-${colorScheme}`);
-      expect(await barriers(visitor), `${name}, ${colorScheme}`).toEqual([]);
-    }
-    expect(visitor.complaints).toEqual([]);
-    await visitor.leave();
+/** Goes to a page and waits until it is there. */
+async function visit(visitor: Visitor, name: string, path: string): Promise<void> {
+  await visitor.page.goto(`${daemon.address}${path.replace("ID", session)}`);
+  await visitor.page.getByRole("heading", { level: 1 }).waitFor({ state: "attached" });
+  if (name === "session") await visitor.page.getByText("exit 3", { exact: true }).waitFor();
+  await visitor.page.waitForLoadState("networkidle");
+}
+
+test.each([
+  ["light", { colorScheme: "light" }],
+  ["dark", { colorScheme: "dark" }],
+  ["zh", { locale: "zh-CN" }],
+  ["zh-light", { locale: "zh-CN", colorScheme: "light" }],
+] as const)("every page is usable by everybody: %s", async (look, options) => {
+  const visitor = await Visitor.arrive(daemon, `/w/${look}`, options);
+  await visitor.newTerminal();
+  await visitor.run("ls --color=always /");
+  for (const [name, path] of pages) {
+    if (name !== "workspace") await visit(visitor, name, path);
+    await visitor.picture(`${name}-${look}`);
+    expect(await barriers(visitor), `${name}, ${look}`).toEqual([]);
   }
+  expect(visitor.complaints).toEqual([]);
+  await visitor.leave();
 });
 
 test("the login page is usable by everybody", async () => {
@@ -122,13 +129,6 @@ test("the UI speaks Chinese to those whose browser does, and to those who choose
   await visitor.newTerminal();
   await visitor.run(String.raw`printf '\344\275\240\345\245\275\n'`);
   await visitor.sees(/^你好/m);
-  await visitor.picture("workspace-zh");
-  for (const [name, path] of pages.slice(1)) {
-    await visitor.page.goto(`${daemon.address}${path}`);
-    await visitor.page.getByRole("heading", { level: 1 }).waitFor();
-    await visitor.page.waitForLoadState("networkidle");
-    await visitor.picture(`${name}-zh`);
-  }
   await visitor.page.getByRole("button", { name: "切换到 English" }).click();
   await visitor.page.getByRole("link", { name: "Sessions" }).waitFor();
   await visitor.leave();
@@ -151,14 +151,12 @@ test("a phone shows every page, and its keyboard does not resize the terminal", 
     /interactive-widget=overlays-content/,
   );
   for (const [name, path] of pages) {
-    if (name !== "workspace") await visitor.page.goto(`${daemon.address}${path}`);
-    await visitor.page.getByRole("heading", { level: 1 }).waitFor({ state: "attached" });
+    if (name !== "workspace") await visit(visitor, name, path);
     const { scroll, room } = await visitor.page.evaluate(() => ({
       scroll: document.documentElement.scrollWidth,
       room: document.documentElement.clientWidth,
     }));
     expect(scroll, `${name} fits`).toBeLessThanOrEqual(room);
-    await visitor.page.waitForLoadState("networkidle");
     await visitor.picture(`phone-${name}`);
     expect(await barriers(visitor), name).toEqual([]);
   }

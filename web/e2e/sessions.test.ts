@@ -27,6 +27,22 @@ test("the list follows what happens elsewhere", async () => {
   await visitor.page.getByRole("heading", { name: "History" }).waitFor();
   await row.getByRole("button", { name: "Open again" }).click();
   await visitor.page.getByRole("heading", { name: "build" }).waitFor();
+  // What ran before is still to be read, and it runs again.
+  await visitor.page
+    .getByRole("article", { name: "echo working" })
+    .getByText("working", { exact: true })
+    .waitFor();
+  const box = visitor.page.getByRole("textbox", { name: "Command" });
+  await box.fill("echo again-$((20+22))");
+  await box.press("Enter");
+  await visitor.page.getByText("again-42").waitFor();
+  // The same from its own page.
+  await visitor.page.getByRole("button", { name: "Close", exact: true }).click();
+  await visitor.page.getByText("Closed").first().waitFor();
+  await visitor.picture("session-closed");
+  await visitor.page.getByRole("button", { name: "Open again" }).click();
+  await visitor.page.getByText("Ready").first().waitFor();
+  await box.waitFor();
   expect(visitor.complaints).toEqual([]);
   await visitor.leave();
 });
@@ -50,6 +66,12 @@ test("a session runs commands and shows what comes of them, as it comes", async 
   await block("echo out").getByText("exit 3", { exact: true }).waitFor();
   await block("echo out").getByText("out-42").waitFor();
   await expect.poll(() => block("echo out").locator(".stderr").innerText()).toContain("err-48");
+
+  await run(String.raw`printf '\033[1;31mred\033[0m <b>plain</b> \033[38;5;21mblue\033[0m\n'`);
+  const red = page.locator(".output .fg-1.sgr-bold");
+  await expect.poll(() => red.innerText()).toBe("red");
+  expect(await page.locator(".output").last().innerText()).toContain("red <b>plain</b> blue");
+  expect(await page.locator('.output span[style*="rgb"]').innerText()).toBe("blue");
 
   await run(
     "echo first; read -r line < fifo-that-is-not-there || true; for i in 1 2 3; do echo live-$i; done; sleep 60",
@@ -82,12 +104,48 @@ test("a session runs commands and shows what comes of them, as it comes", async 
 
 test("diagnostics show figures and trouble", async () => {
   const visitor = await Visitor.arrive(daemon, "/diagnostics");
-  await visitor.page.getByText("Commands run").waitFor();
+  const { page } = visitor;
+  await page.getByText("Commands run").waitFor();
+  await page.getByText("This daemon has no checks of its machine yet.").waitFor();
+  await page.getByText(/^answers · \d+ sessions$/).waitFor();
   const { session_id } = await daemon.call<{ session_id: string }>("session.create", {});
   for (let i = 0; i < 5; i++) await daemon.call("exec.run", { session_id, command: "true" });
   await daemon.call("exec.run", { session_id, command: "sleep 9", timeout_s: 0.2 });
-  await visitor.page.getByText("A command ran out of time").waitFor();
-  await visitor.page.getByText("A shell was lost and replaced").waitFor();
+  await page.getByText("A command ran out of time").waitFor();
+  await page.getByText("A shell was lost and replaced").waitFor();
+  // Something ran between two looks at the figures, so there is something to draw.
+  const chart = (title: string) => page.getByRole("figure").filter({ hasText: title });
+  for (const title of ["Commands", "Command time", "Wait before start", "Memory of the daemon", "Output"]) {
+    await expect
+      .poll(async () => {
+        await daemon.call("exec.run", { session_id, command: "seq 1 1000" });
+        return chart(title).first().locator("path.series-0").getAttribute("d");
+      })
+      .toMatch(/M[\d.]+ [\d.]+h0/);
+  }
   await visitor.picture("diagnostics-busy");
+  await visitor.leave();
+});
+
+test("what the doctor finds is shown, worst first", async () => {
+  // FAKE: no daemon has `system.doctor` yet; the shape is the one it is to have.
+  const rows = [
+    { id: "landlock", title: "Landlock", status: "ok", value: "version 4" },
+    { id: "cgroup", title: "Cgroup", status: "bad", value: "not delegated", hint: "systemctl set-property" },
+  ];
+  const visitor = await Visitor.arrive(daemon, "/diagnostics", {}, "readable", (context) =>
+    context.route("**/rpc", (route) => {
+      const asked = route.request().postDataJSON() as { id: number; method: string };
+      if (asked.method !== "system.doctor") return route.continue();
+      return route.fulfill({
+        json: { jsonrpc: "2.0", id: asked.id, result: { version: "1", status: "bad", rows } },
+      });
+    }),
+  );
+  const findings = visitor.page.getByRole("region", { name: "Checks of the machine" }).getByRole("listitem");
+  await expect.poll(() => findings.count()).toBe(2);
+  await findings.first().getByText("not delegated").waitFor();
+  await findings.first().getByText("systemctl set-property").waitFor();
+  await visitor.picture("diagnostics-doctor");
   await visitor.leave();
 });

@@ -235,6 +235,7 @@ test("a terminal that an agent made is seen, and leaving it does not end it", as
   await visitor.isLive();
   await visitor.run("echo helped-$((7*7))");
   await visitor.sees(/helped-49/);
+  await visitor.page.getByRole("tab", { name: "agent-made" }).waitFor();
   await visitor.picture("all-terminals");
   await visitor.page.getByTitle("Close", { exact: true }).first().click();
   await visitor.page.getByText("No terminals here").waitFor();

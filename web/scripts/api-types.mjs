@@ -7,15 +7,20 @@ const target = new URL("../src/api/schema.gen.ts", import.meta.url);
 
 const document = JSON.parse(await readFile(source, "utf8"));
 const named = (schema) => `components["schemas"]["${schema.$ref.split("/").at(-1)}"]`;
-const map = (name, rows) => `export interface ${name} {\n${rows.join("\n")}\n}\n`;
+const row = ([method, { params, result }]) =>
+  `  "${method}": { params: ${named(params)}; result: ${named(result)} };`;
+const map = (name, about, methods) =>
+  `/** ${about} */\nexport interface ${name} {\n${Object.entries(methods).map(row).join("\n")}\n}\n`;
 
-const methods = Object.entries(document["x-trl-methods"]).map(
-  ([method, { params, result }]) => `  "${method}": { params: ${named(params)}; result: ${named(result)} };`,
-);
 const text = [
   "// Made by scripts/api-types.mjs from docs/openapi.json.",
   astToString(await openapiTS(document)),
-  map("Methods", methods),
+  map("Methods", "What the daemon can do.", document["x-trl-methods"]),
+  map(
+    "Planned",
+    "Agreed, and not there yet: a daemon may answer UNKNOWN_METHOD.",
+    document["x-trl-planned"] ?? {},
+  ),
 ].join("\n");
 
 const before = await readFile(target, "utf8").catch(() => "");

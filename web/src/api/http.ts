@@ -7,12 +7,20 @@ export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly hint: string | undefined;
+  /** Further facts, by the code. */
+  readonly facts: Readonly<Record<string, unknown>>;
 
-  constructor(status: number, code: string, message: string, hint?: string) {
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    { hint, ...facts }: { hint?: string; [fact: string]: unknown } = {},
+  ) {
     super(message);
     this.status = status;
     this.code = code;
     this.hint = hint;
+    this.facts = facts;
   }
 }
 
@@ -42,7 +50,7 @@ async function refusal(response: Response): Promise<ApiError> {
   const text = await response.text();
   try {
     const { error } = JSON.parse(text) as { error: ErrorDetail };
-    return new ApiError(response.status, error.code, error.message ?? error.code, error.hint);
+    return new ApiError(response.status, error.code, error.message ?? error.code, { ...error });
   } catch {
     return new ApiError(response.status, "UNKNOWN", `HTTP ${response.status}`);
   }
@@ -56,16 +64,21 @@ export async function call<M extends keyof Methods>(
   params: Methods[M]["params"],
   signal?: AbortSignal,
 ): Promise<Methods[M]["result"]> {
+  return (await callUntyped(method, params, signal)) as Methods[M]["result"];
+}
+
+/** The same for a method that this UI was not built with; what comes back must be looked at. */
+export async function callUntyped(method: string, params: object, signal?: AbortSignal): Promise<unknown> {
   const response = await request("/rpc", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
     signal: signal ?? null,
   });
-  const reply = (await response.json()) as Reply<Methods[M]["result"]>;
+  const reply = (await response.json()) as Reply<unknown>;
   if ("result" in reply) return reply.result;
   const { message, data } = reply.error;
-  throw new ApiError(response.status, data.code, message, data.hint);
+  throw new ApiError(response.status, data.code, message, { ...data });
 }
 
 /** What a WebSocket presents in place of the token; good once, for seconds. */

@@ -1,9 +1,10 @@
 /** Short names for what the daemon's description calls its types. */
-import type { components, Methods } from "./schema.gen";
+import type { components, Methods as Known, Planned } from "./schema.gen";
 
 type Schemas = components["schemas"];
 
-export type { Methods };
+/** What can be asked for; a daemon that has no approvals yet says UNKNOWN_METHOD. */
+export type Methods = Known & Planned;
 export type SessionInfo = Schemas["SessionInfo"];
 export type SessionState = Schemas["SessionState"];
 export type ExecutionInfo = Schemas["ExecutionInfo"];
@@ -16,4 +17,10 @@ export type Stats = Schemas["Stats"];
 export type Info = Schemas["Info"];
 export type Encoding = Schemas["Encoding"];
 export type ErrorDetail = Schemas["ErrorDetail"];
+export type ApprovalRequest = Schemas["ApprovalRequest"];
+export type RequestState = Schemas["RequestState"];
+export type RequestSegment = Schemas["Segment"];
+export type Verdict = Schemas["Verdict"];
+export type Scope = Schemas["Scope"];
+export type Distribution = Schemas["Distribution"];
 export type Range = Schemas["Range"];

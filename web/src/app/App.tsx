@@ -1,8 +1,12 @@
 /** The frame of every page: who is visiting, the rail, and the page itself, which is loaded when it is first wanted. */
 import { lazy, Suspense, useEffect, type JSX } from "react";
 import { feed } from "../api/feed";
+import { isWaiting } from "../approvals/inbox";
+import { startNotifying } from "../approvals/notify";
+import { approvals } from "../approvals/requests";
 import { LoginPage } from "../auth/LoginPage";
 import { visit } from "../auth/token";
+import { useT, type Key } from "../i18n";
 import { useStore } from "../ui/store";
 import { Toasts } from "../ui/Toasts";
 import { Rail } from "./Rail";
@@ -20,8 +24,12 @@ export function App(): JSX.Element {
   const token = now.kind === "in" ? now.token : null;
   useEffect(() => {
     if (token === null) return;
+    const stops = [approvals.start(), startNotifying()];
     feed.start();
-    return () => feed.stop();
+    return () => {
+      feed.stop();
+      for (const stop of stops) stop();
+    };
   }, [token]);
   return (
     <>
@@ -33,9 +41,11 @@ export function App(): JSX.Element {
 
 function Inside(): JSX.Element {
   const now = useStore(route);
+  const waiting = useStore(approvals.state).items.filter(isWaiting).length;
+  useTitle(now, waiting);
   return (
     <div className="frame">
-      <Rail />
+      <Rail waiting={waiting} />
       {/* What scrolls can be reached by the keyboard. */}
       <main className="page" id="page" tabIndex={now.page === "workspace" ? undefined : 0}>
         <Suspense fallback={null}>
@@ -44,6 +54,24 @@ function Inside(): JSX.Element {
       </main>
     </div>
   );
+}
+
+const titles: Record<Route["page"], Key> = {
+  workspace: "nav.workspace",
+  sessions: "nav.sessions",
+  session: "nav.sessions",
+  approvals: "nav.approvals",
+  diagnostics: "nav.diagnostics",
+  welcome: "nav.welcome",
+};
+
+/** The browser's tab tells too that somebody is waited for. */
+function useTitle({ page }: Route, waiting: number): void {
+  const t = useT();
+  const title = `${waiting > 0 ? `(${waiting}) ` : ""}${t(titles[page])} · ${t("app.name")}`;
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
 }
 
 function Page({ route }: { route: Route }): JSX.Element {

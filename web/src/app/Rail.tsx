@@ -22,7 +22,7 @@ function isAt(now: Route, to: Route): boolean {
   return now.page === to.page || (now.page === "session" && to.page === "sessions");
 }
 
-export function Rail(): JSX.Element {
+export function Rail({ waiting }: { waiting: number }): JSX.Element {
   const t = useT();
   const now = useStore(route);
   return (
@@ -45,9 +45,18 @@ export function Rail(): JSX.Element {
           >
             <Icon name={icon} />
             <span>{t(label)}</span>
+            {to.page === "approvals" && waiting > 0 && (
+              <span className="count">
+                <span aria-hidden="true">{waiting}</span>
+                <span className="sr-only">{t("approvals.count", { n: waiting })}</span>
+              </span>
+            )}
           </a>
         ))}
       </nav>
+      <span className="sr-only" role="status">
+        {waiting > 0 && t("approvals.announce", { n: waiting })}
+      </span>
       <div className="rail-foot">
         <Connection />
         <div className="rail-tools">

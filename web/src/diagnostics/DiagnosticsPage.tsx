@@ -1,77 +1,112 @@
 /** How the daemon is: figures now and over the last minutes, what it is, and what went wrong lately. */
 import { useEffect, useState, type JSX } from "react";
+import { feed } from "../api/feed";
 import { call, told } from "../api/http";
 import type { Info, Stats } from "../api/types";
-import { useT, type Key } from "../i18n";
+import { go, pathOf } from "../app/router";
+import { isWaiting } from "../approvals/inbox";
+import { approvals } from "../approvals/requests";
+import { useT, type Key, type T } from "../i18n";
 import { useStore } from "../ui/store";
 import { duration, size } from "../ui/time";
-import { sessions } from "../sessions/sessions";
+import { isOver, sessions } from "../sessions/sessions";
 import { StatePill } from "../sessions/StatePill";
+import { Chart, type Series } from "./Chart";
+import { Doctor } from "./Doctor";
 import { Troubles } from "./Troubles";
-import { added, gauge, points, rate, type Sample } from "./samples";
+import { added, gauge, quantile, rate, type Sample } from "./samples";
+import "../sessions/sessions.css";
 import "./diagnostics.css";
 
 const LOOK_MS = 2_000;
 
+const perSecond = (value: number) => `${value < 10 ? value.toFixed(1) : Math.round(value)}/s`;
+const bytesPerSecond = (value: number) => `${size(Math.round(value))}/s`;
+
 const charts: {
   title: Key;
-  values: (samples: readonly Sample[]) => number[];
+  series: (samples: readonly Sample[]) => Series[];
   show: (value: number) => string;
 }[] = [
   {
     title: "diagnostics.rate",
-    values: (samples) => rate(samples, (stats) => stats.total_commands_run),
-    show: (value) => `${value.toFixed(1)}/s`,
+    series: (samples) => [{ points: rate(samples, (stats) => stats.total_commands_run) }],
+    show: perSecond,
+  },
+  {
+    title: "diagnostics.latency",
+    series: (samples) => [
+      { name: "p50", points: quantile(samples, (stats) => stats.command_duration_ms, 0.5) },
+      { name: "p95", points: quantile(samples, (stats) => stats.command_duration_ms, 0.95) },
+    ],
+    show: duration,
+  },
+  {
+    title: "diagnostics.wait",
+    series: (samples) => [
+      { name: "p50", points: quantile(samples, (stats) => stats.command_wait_ms, 0.5) },
+      { name: "p95", points: quantile(samples, (stats) => stats.command_wait_ms, 0.95) },
+    ],
+    show: duration,
   },
   {
     title: "diagnostics.running",
-    values: (samples) => gauge(samples, (stats) => stats.running_executions),
-    show: String,
+    series: (samples) => [{ points: gauge(samples, (stats) => stats.running_executions) }],
+    show: (value) => String(Math.round(value * 10) / 10),
   },
   {
     title: "diagnostics.memory",
-    values: (samples) => gauge(samples, (stats) => stats.memory_rss_bytes),
+    series: (samples) => [{ points: gauge(samples, (stats) => stats.memory_rss_bytes) }],
     show: size,
   },
   {
-    title: "diagnostics.output",
-    values: (samples) => gauge(samples, (stats) => stats.output_memory_bytes),
-    show: size,
+    title: "diagnostics.outputRate",
+    series: (samples) => [{ points: rate(samples, (stats) => stats.output_bytes) }],
+    show: bytesPerSecond,
   },
 ];
 
 export default function DiagnosticsPage(): JSX.Element {
   const t = useT();
   const { samples, info, failure } = useDaemon();
-  const stats = samples.at(-1)?.stats;
+  const last = samples.at(-1);
   return (
     <div className="page-body">
       <div className="page-head">
         <h1>{t("nav.diagnostics")}</h1>
-        {info !== null && stats !== undefined && (
+        {info !== null && last !== undefined && (
           <span className="muted">
-            trl {info.version} · {t("diagnostics.up", { time: duration(stats.uptime_s * 1000) })}
+            trl {info.version} · {t("diagnostics.up", { time: duration(last.stats.uptime_s * 1000) })}
           </span>
         )}
       </div>
-      {failure !== null && <p className="danger-text">{failure}</p>}
+      {failure !== null && (
+        <p role="alert" className="danger-text">
+          {failure}
+        </p>
+      )}
       <div className="charts">
-        {charts.map(({ title, values, show }) => (
-          <Chart key={title} title={t(title)} values={values(samples)} show={show} />
+        {charts.map(({ title, series, show }) => (
+          <Chart key={title} title={t(title)} series={series(samples)} now={last?.at ?? 0} show={show} />
         ))}
       </div>
       <div className="columns">
         <ActiveSessions />
-        {stats !== undefined && <Counters stats={stats} />}
+        <Runtimes />
+        {last !== undefined && <Counters stats={last.stats} />}
         {info !== null && <About info={info} />}
       </div>
+      <Doctor />
       <Troubles />
     </div>
   );
 }
 
+/** What was seen while this page was open; charts go on where they were when somebody comes back. */
+let seen: readonly Sample[] = [];
+
 function useDaemon(): { samples: readonly Sample[]; info: Info | null; failure: string | null } {
-  const [samples, setSamples] = useState<readonly Sample[]>([]);
+  const [samples, setSamples] = useState<readonly Sample[]>(seen);
   const [info, setInfo] = useState<Info | null>(null);
   const [failure, setFailure] = useState<string | null>(null);
   useEffect(() => {
@@ -80,7 +115,8 @@ function useDaemon(): { samples: readonly Sample[]; info: Info | null; failure: 
       if (document.hidden) return;
       call("system.stats", {}).then((stats) => {
         setFailure(null);
-        setSamples((before) => added(before, { at: Date.now(), stats }));
+        seen = added(seen, { at: Date.now(), stats });
+        setSamples(seen);
       }, failed);
     };
     look();
@@ -91,39 +127,22 @@ function useDaemon(): { samples: readonly Sample[]; info: Info | null; failure: 
   return { samples, info, failure };
 }
 
-function Chart({
-  title,
-  values,
-  show,
-}: {
-  title: string;
-  values: number[];
-  show: (value: number) => string;
-}): JSX.Element {
-  const now = values.at(-1) ?? 0;
-  return (
-    <figure className="card chart">
-      <figcaption>
-        <span className="muted">{title}</span>
-        <strong>{show(now)}</strong>
-      </figcaption>
-      <svg viewBox="0 0 240 48" preserveAspectRatio="none" aria-hidden="true">
-        <polyline points={points(values, 240, 48)} />
-      </svg>
-    </figure>
-  );
-}
-
 function ActiveSessions(): JSX.Element {
   const t = useT();
   const { listed } = useStore(sessions.state);
+  const { items, isAsking } = useStore(approvals.state);
   useEffect(() => sessions.follow(), []);
   const states = [...new Set(listed.map(({ session }) => session.state))];
-  const waiting = listed.reduce((sum, { session }) => sum + session.pending_requests.length, 0);
   return (
     <section className="card">
       <h2>{t("nav.sessions")}</h2>
       <dl className="figures">
+        {states.length === 0 && (
+          <div>
+            <dt>{t("sessions.empty")}</dt>
+            <dd>0</dd>
+          </div>
+        )}
         {states.map((state) => (
           <div key={state}>
             <dt>
@@ -133,21 +152,70 @@ function ActiveSessions(): JSX.Element {
           </div>
         ))}
         <div>
-          <dt>{t("diagnostics.approvals")}</dt>
-          <dd>{waiting}</dd>
+          <dt>
+            <a
+              href={pathOf({ page: "approvals" })}
+              onClick={(event) => {
+                event.preventDefault();
+                go({ page: "approvals" });
+              }}
+            >
+              {t("diagnostics.approvals")}
+            </a>
+          </dt>
+          <dd>{isAsking === false ? t("diagnostics.notAsked") : items.filter(isWaiting).length}</dd>
         </div>
       </dl>
     </section>
   );
 }
 
+/** Where commands run. So far that is the daemon's own machine, which is well when the daemon answers. */
+function Runtimes(): JSX.Element {
+  const t = useT();
+  const { listed } = useStore(sessions.state);
+  const { phase } = useStore(feed.state);
+  const live = listed.filter(({ session }) => !isOver(session.state));
+  const names = [...new Set(["host", ...live.map(({ session }) => session.runtime)])];
+  return (
+    <section className="card">
+      <h2>{t("diagnostics.runtimes")}</h2>
+      <dl className="figures">
+        {names.map((name) => (
+          <div key={name}>
+            <dt>
+              <span className="pill">
+                <span className={`dot ${phase === "online" ? "good" : "warn"}`} aria-hidden="true" />
+                {name}
+              </span>
+            </dt>
+            <dd>
+              {runtimeWords(
+                t,
+                phase === "online",
+                live.filter(({ session }) => session.runtime === name).length,
+              )}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function runtimeWords(t: T, isOnline: boolean, n: number): string {
+  return isOnline ? t("diagnostics.answers", { n }) : t("feed.offline");
+}
+
 function Counters({ stats }: { stats: Stats }): JSX.Element {
   const t = useT();
-  const rows: [Key, number][] = [
+  const rows: [Key, string | number][] = [
     ["diagnostics.commands", stats.total_commands_run],
     ["diagnostics.timeouts", stats.timeouts],
     ["diagnostics.rollbacks", stats.rollbacks],
     ["diagnostics.resets", stats.resets],
+    ["diagnostics.written", size(stats.output_bytes)],
+    ["diagnostics.output", size(stats.output_memory_bytes)],
     ["diagnostics.connections", stats.connections],
     ["diagnostics.fds", stats.open_fds],
   ];

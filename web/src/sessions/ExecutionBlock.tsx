@@ -1,11 +1,11 @@
 /** A command and what came of it. */
 import { memo, type JSX } from "react";
 import { call, told } from "../api/http";
-import { readable } from "../api/text";
 import { useT } from "../i18n";
 import { Button, IconButton } from "../ui/Button";
 import { duration, size, useNow } from "../ui/time";
 import { toast } from "../ui/toasts";
+import { Coloured } from "./Coloured";
 import { saveOutput } from "./download";
 import type { ExecutionView, Segment, StreamName } from "./execution";
 
@@ -46,7 +46,12 @@ export const ExecutionBlock = memo(function ExecutionBlock({
 
 function Part({ segment, id }: { segment: Segment; id: string }): JSX.Element {
   const t = useT();
-  if (segment.kind === "text") return <span className={segment.stream}>{readable(segment.text)}</span>;
+  if (segment.kind === "text")
+    return (
+      <span className={segment.stream}>
+        <Coloured text={segment.text} />
+      </span>
+    );
   const { from, to } = segment.range;
   return (
     <span className="gap">

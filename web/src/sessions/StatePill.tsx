@@ -2,7 +2,8 @@ import type { JSX } from "react";
 import type { SessionState } from "../api/types";
 import { useT, type Key } from "../i18n";
 
-const words: Record<SessionState, Key> = {
+const words: Record<SessionState | "waiting_hitl", Key> = {
+  waiting_hitl: "state.waiting",
   creating: "state.creating",
   ready: "state.ready",
   running: "state.running",
@@ -11,7 +12,8 @@ const words: Record<SessionState, Key> = {
   terminated: "state.terminated",
 };
 
-const dots: Partial<Record<SessionState, string>> = {
+const dots: Partial<Record<string, string>> = {
+  waiting_hitl: "warn",
   ready: "good",
   idle: "good",
   running: "busy",
@@ -20,10 +22,12 @@ const dots: Partial<Record<SessionState, string>> = {
 
 export function StatePill({ state }: { state: SessionState }): JSX.Element {
   const t = useT();
+  // A newer daemon may know states that this page does not.
+  const word = (words as Partial<Record<string, Key>>)[state];
   return (
     <span className="pill">
       <span className={`dot ${dots[state] ?? ""}`} aria-hidden="true" />
-      {t(words[state])}
+      {word === undefined ? state : t(word)}
     </span>
   );
 }

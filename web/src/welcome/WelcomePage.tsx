@@ -1,80 +1,122 @@
-/** One screen: what this is, and what to try. */
-import type { JSX } from "react";
-import { DEFAULT_WORKSPACE, go } from "../app/router";
+/** One screen: what this is, ready-made starting points, and what to paste elsewhere. */
+import { useEffect, useId, useState, type JSX, type KeyboardEvent } from "react";
+import { call, told } from "../api/http";
 import { useT, type Key } from "../i18n";
-import { Button } from "../ui/Button";
 import { CopyText } from "../ui/CopyText";
-import { Icon, type IconName } from "../ui/icons";
+import { Icon } from "../ui/icons";
+import { toast } from "../ui/toasts";
+import { callSnippet, cliSnippet, httpSnippet, terminalSnippet, type Place } from "./snippets";
+import { starts, type Start } from "./starts";
+import { welcomed } from "./welcomed";
 import "./welcome.css";
 
-const starts: { icon: IconName; title: Key; text: Key; label: Key; run: () => void }[] = [
-  {
-    icon: "terminal",
-    title: "welcome.terminalTitle",
-    text: "welcome.terminalText",
-    label: "welcome.terminalStart",
-    run: () => go({ page: "workspace", workspace: DEFAULT_WORKSPACE }),
-  },
-  {
-    icon: "sessions",
-    title: "welcome.sessionTitle",
-    text: "welcome.sessionText",
-    label: "welcome.sessionStart",
-    run: () => go({ page: "sessions" }),
-  },
-  {
-    icon: "diagnostics",
-    title: "welcome.watchTitle",
-    text: "welcome.watchText",
-    label: "welcome.watchStart",
-    run: () => go({ page: "diagnostics" }),
-  },
+const ways: { label: Key; text: Key; snippet: ((place: Place) => string) | null }[] = [
+  { label: "welcome.cli", text: "welcome.cliText", snippet: cliSnippet },
+  { label: "welcome.term", text: "welcome.termText", snippet: terminalSnippet },
+  { label: "welcome.call", text: "welcome.callText", snippet: callSnippet },
+  { label: "welcome.http", text: "welcome.httpText", snippet: httpSnippet },
+  { label: "welcome.mcp", text: "welcome.mcpText", snippet: null },
 ];
-
-const CLI = `trl session new --name work --shell bash
-trl run -s work 'cd /tmp && export WHO=me'
-trl run -s work 'echo "$WHO in $PWD"'`;
-
-const TERM = `trl term new --name ed -- vim notes.txt
-trl attach ed`;
-
-function http(): string {
-  return `curl -s ${location.origin}/rpc \\
-  -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
-  -d '{"id":1,"method":"exec.run","params":{"command":"echo hello"}}'`;
-}
 
 export default function WelcomePage(): JSX.Element {
   const t = useT();
+  useEffect(() => welcomed.set(true), []);
   return (
     <div className="page-body welcome">
-      <div className="page-head">
+      <div>
         <h1>{t("welcome.title")}</h1>
+        <p className="muted lead">{t("welcome.lead")}</p>
       </div>
-      <p className="muted lead">{t("welcome.lead")}</p>
-      <div className="starts">
-        {starts.map(({ icon, title, text, label, run }) => (
-          <section key={title} className="card start">
-            <span className="start-icon">
-              <Icon name={icon} />
-            </span>
-            <h2>{t(title)}</h2>
-            <p className="muted">{t(text)}</p>
-            <Button onClick={run}>{t(label)}</Button>
-          </section>
-        ))}
-      </div>
-      <section className="card snippets">
-        <h2>{t("welcome.cli")}</h2>
-        <p className="muted">{t("welcome.cliText")}</p>
-        <CopyText text={CLI} />
-        <h2>{t("welcome.term")}</h2>
-        <p className="muted">{t("welcome.termText")}</p>
-        <CopyText text={TERM} />
-        <h2>{t("welcome.http")}</h2>
-        <p className="muted">{t("welcome.httpText")}</p>
-        <CopyText text={http()} />
+      <section aria-label={t("welcome.start")}>
+        <h2>{t("welcome.start")}</h2>
+        <div className="starts">
+          {starts.map((start) => (
+            <StartCard key={start.title} start={start} />
+          ))}
+        </div>
       </section>
+      <section aria-label={t("welcome.elsewhere")}>
+        <h2>{t("welcome.elsewhere")}</h2>
+        <Ways />
+      </section>
+      <ul className="muted small hints">
+        <li>{t("welcome.hintClose")}</li>
+        <li>{t("welcome.hintShare")}</li>
+        <li>{t("welcome.hintHistory")}</li>
+      </ul>
     </div>
   );
+}
+
+function StartCard({ start: { icon, title, text, run } }: { start: Start }): JSX.Element {
+  const t = useT();
+  const [isBusy, setBusy] = useState(false);
+  const start = () => {
+    setBusy(true);
+    run()
+      .catch((error: unknown) => toast(told(error), { kind: "error" }))
+      .finally(() => setBusy(false));
+  };
+  return (
+    <button type="button" className="card start" disabled={isBusy} onClick={start}>
+      <span className="start-icon">
+        <Icon name={icon} />
+      </span>
+      <span className="start-title">{t(title)}</span>
+      <span className="muted">{t(text)}</span>
+    </button>
+  );
+}
+
+/** The ways in for agents and people elsewhere, one at a time. */
+function Ways(): JSX.Element {
+  const t = useT();
+  const id = useId();
+  const [at, setAt] = useState(0);
+  const place = usePlace();
+  const shown = ways[at];
+  const press = (event: KeyboardEvent<HTMLElement>) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (step === undefined) return;
+    const next = (at + step + ways.length) % ways.length;
+    setAt(next);
+    event.currentTarget.querySelectorAll<HTMLElement>("[role=tab]")[next]?.focus();
+  };
+  return (
+    <div className="card ways">
+      <div role="tablist" aria-label={t("welcome.elsewhere")} onKeyDown={press}>
+        {ways.map(({ label }, i) => (
+          <button
+            key={label}
+            type="button"
+            role="tab"
+            id={`${id}-${i}`}
+            aria-selected={i === at}
+            aria-controls={`${id}-panel`}
+            tabIndex={i === at ? 0 : -1}
+            onClick={() => setAt(i)}
+          >
+            {t(label)}
+          </button>
+        ))}
+      </div>
+      {shown !== undefined && (
+        <div role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${at}`}>
+          <p className="muted">{t(shown.text)}</p>
+          {shown.snippet !== null && <CopyText text={shown.snippet(place)} />}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function usePlace(): Place {
+  const [socket, setSocket] = useState<string | null>(null);
+  useEffect(() => {
+    call("system.info", {}).then(
+      (info) => setSocket(info.socket ?? null),
+      () => undefined,
+    );
+  }, []);
+  return { origin: location.origin, socket };
 }

@@ -8,6 +8,7 @@ import { Panel } from "../terminal/panel";
 import { dropPanel, panelOf } from "../terminal/panels";
 import { TerminalPanel } from "../terminal/TerminalPanel";
 import { Button, IconButton } from "../ui/Button";
+import { useStore } from "../ui/store";
 import { close, isOurs } from "./closing";
 import { TabName, titleOf } from "./TabName";
 import { TerminalList } from "./TerminalList";
@@ -39,6 +40,8 @@ export default function WorkspacePage({
   const { model, isNew } = useMemo(() => loadModel(workspace), [workspace]);
   const [isListShown, setListShown] = useState(false);
   const tabs = useTabs(workspace, model);
+  // Names of tabs are those of their terminals.
+  useStore(terminals.state);
 
   useEffect(() => terminals.follow(), []);
   useFirstTabs(workspace, model, isNew);
@@ -86,6 +89,8 @@ export default function WorkspacePage({
             onModelChange={tabs.changed}
             onRenderTab={(tab, values) => {
               values.content = <TabName tab={tab} />;
+              // Read aloud. The library takes it, though its types do not say so; a browser test holds it to that.
+              Object.assign(values, { name: titleOf(tab.getId(), configOf(tab).terminalId, tab.getName()) });
             }}
             onTabSetPlaceHolder={() => <Nothing onNew={openNew} />}
             i18nTranslator={labels}

@@ -1,0 +1,223 @@
+/** One command that waits: what it is, which parts need a decision, how long there is, and the answers. */
+import { useRef, useState, type JSX, type KeyboardEvent } from "react";
+import { go, pathOf } from "../app/router";
+import type { ApprovalRequest, Scope } from "../api/types";
+import { useT, type Key } from "../i18n";
+import { Button } from "../ui/Button";
+import { ago, useNow } from "../ui/time";
+import { AnswerForm } from "./AnswerForm";
+import { FateLine } from "./FateLine";
+import { clock, isWaiting, pieces, remaining, wouldAllow, type Item } from "./inbox";
+import { approvals, type Answer } from "./requests";
+
+/** From here on the time that is left is shown as urgent. */
+const URGENT_MS = 60_000;
+
+const yes: { scope: Scope; key: string; label: Key }[] = [
+  { scope: "once", key: "a", label: "approvals.once" },
+  { scope: "session", key: "s", label: "approvals.session" },
+  { scope: "always", key: "w", label: "approvals.always" },
+];
+
+type Mode = "look" | "edit" | "reject";
+
+export function RequestCard({ item }: { item: Item }): JSX.Element {
+  const t = useT();
+  const { request, fate } = item;
+  const [mode, setMode] = useState<Mode>("look");
+  const card = useRef<HTMLElement>(null);
+  const offered = yes.filter(({ scope }) => request.scopes.includes(scope));
+  const mayAnswer = isWaiting(item) && fate.kind !== "sending";
+
+  const look = () => {
+    setMode("look");
+    card.current?.focus();
+  };
+  const answer = (what: Answer) => {
+    look();
+    void approvals.answer(request, what).then((came) => {
+      if (came.kind !== "failed") focusNext(card.current);
+    });
+  };
+  const press = (event: KeyboardEvent) => {
+    if (event.target !== card.current || event.ctrlKey || event.metaKey || event.altKey || !mayAnswer) return;
+    const chosen = offered.find(({ key }) => key === event.key);
+    if (chosen !== undefined) answer({ decision: "approve", scope: chosen.scope });
+    else if (event.key === "e") setMode("edit");
+    else if (event.key === "r") setMode("reject");
+    else return;
+    event.preventDefault();
+  };
+
+  return (
+    <article
+      ref={card}
+      className="card request"
+      data-fate={fate.kind}
+      tabIndex={0}
+      aria-label={request.command}
+      onKeyDown={press}
+    >
+      <Head request={request} isWaiting={isWaiting(item)} />
+      <Command request={request} />
+      <Parts request={request} />
+      {isWaiting(item) && mode === "look" && (
+        <div className="request-answers">
+          {offered.map(({ scope, key, label }, at) => (
+            <Button
+              key={scope}
+              kind={at === 0 ? "primary" : "plain"}
+              disabled={!mayAnswer}
+              aria-keyshortcuts={key}
+              onClick={() => answer({ decision: "approve", scope })}
+            >
+              {t(label)}
+              <kbd aria-hidden="true">{key.toUpperCase()}</kbd>
+            </Button>
+          ))}
+          <Button disabled={!mayAnswer} aria-keyshortcuts="e" onClick={() => setMode("edit")}>
+            {t("approvals.edit")}
+            <kbd aria-hidden="true">E</kbd>
+          </Button>
+          <Button kind="danger" disabled={!mayAnswer} aria-keyshortcuts="r" onClick={() => setMode("reject")}>
+            {t("approvals.reject")}
+            <kbd aria-hidden="true">R</kbd>
+          </Button>
+        </div>
+      )}
+      {isWaiting(item) && mode === "edit" && (
+        <AnswerForm
+          label={t("approvals.instead")}
+          submit={t("approvals.runInstead")}
+          initial={request.command}
+          isCode
+          onCancel={look}
+          onSubmit={(command) => answer({ decision: "approve", command })}
+        />
+      )}
+      {isWaiting(item) && mode === "reject" && (
+        <AnswerForm
+          label={t("approvals.why")}
+          submit={t("approvals.reject")}
+          initial=""
+          onCancel={look}
+          onSubmit={(reason) => answer({ decision: "reject", reason })}
+        />
+      )}
+      <FateLine fate={fate} />
+    </article>
+  );
+}
+
+/** The next card that waits, or the one before: whoever answers by keyboard goes on there. */
+function focusNext(from: HTMLElement | null): void {
+  if (!from?.contains(document.activeElement)) return;
+  const cards = [...document.querySelectorAll<HTMLElement>(".request")];
+  const at = cards.indexOf(from);
+  const open = (card: HTMLElement) => card !== from && card.dataset["fate"] === "open";
+  (cards.slice(at + 1).find(open) ?? cards.findLast(open))?.focus();
+}
+
+function Head({ request, isWaiting }: { request: ApprovalRequest; isWaiting: boolean }): JSX.Element {
+  const t = useT();
+  const now = useNow(1_000);
+  const to = { page: "session", id: request.session_id } as const;
+  return (
+    <header className="request-head">
+      <a
+        href={pathOf(to)}
+        onClick={(event) => {
+          if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+          event.preventDefault();
+          go(to);
+        }}
+      >
+        {request.session_name ?? request.session_id}
+      </a>
+      {request.case_id != null && <span className="badge busy">{request.case_id}</span>}
+      <span className="muted">{t("approvals.asked", { who: request.origin })}</span>
+      <span className="muted">{ago(t, request.created_at, now)}</span>
+      {isWaiting && <Countdown request={request} now={now} />}
+    </header>
+  );
+}
+
+function Countdown({ request, now }: { request: ApprovalRequest; now: number }): JSX.Element {
+  const t = useT();
+  const { ms, share } = remaining(request, now);
+  return (
+    <span className={ms <= URGENT_MS ? "countdown urgent" : "countdown"} role="timer">
+      <span className="countdown-bar" aria-hidden="true">
+        <span style={{ width: `${(share * 100).toFixed(1)}%` }} />
+      </span>
+      {ms === 0 ? t("approvals.over") : t("approvals.left", { time: clock(ms) })}
+    </span>
+  );
+}
+
+function Command({ request }: { request: ApprovalRequest }): JSX.Element {
+  return (
+    <pre className="request-command" tabIndex={0}>
+      {pieces(request.command, request.segments).map(({ text, verdict }, at) =>
+        verdict === null || verdict === "allow" ? (
+          <span key={at} className={verdict ?? "between"}>
+            {text}
+          </span>
+        ) : (
+          <mark key={at} className={verdict}>
+            {text}
+          </mark>
+        ),
+      )}
+    </pre>
+  );
+}
+
+/** Why it waits, where it would run, and what a yes would mean for later. */
+function Parts({ request }: { request: ApprovalRequest }): JSX.Element {
+  const t = useT();
+  const parts = request.segments.filter(({ verdict }) => verdict !== "allow");
+  const allowed = wouldAllow(request);
+  const isWider = request.scopes.some((scope) => scope !== "once");
+  return (
+    <dl className="request-facts">
+      <div>
+        <dt>{t("approvals.decide")}</dt>
+        <dd>
+          {parts.map(({ text, verdict, reason, rule }, at) => (
+            <div key={at} className="request-part">
+              <span className={verdict === "deny" ? "badge bad" : "badge warn"}>
+                {t(verdict === "deny" ? "approvals.deny" : "approvals.ask")}
+              </span>
+              {text === request.command ? <span>{t("approvals.whole")}</span> : <code>{text}</code>}
+              {(reason ?? rule) != null && <span className="muted">{reason ?? rule}</span>}
+            </div>
+          ))}
+        </dd>
+      </div>
+      <div>
+        <dt>{t("approvals.where")}</dt>
+        <dd>
+          <code>{request.working_dir}</code>
+          {request.runtime !== "host" && <span className="muted"> · {request.runtime}</span>}
+        </dd>
+      </div>
+      {isWider && allowed.length > 0 && (
+        <div>
+          <dt>{t("approvals.allows")}</dt>
+          <dd className="request-allows">
+            {allowed.map((prefix) => (
+              <code key={prefix}>{prefix} …</code>
+            ))}
+          </dd>
+        </div>
+      )}
+      {request.approval_boundary === "advisory" && (
+        <div>
+          <dt>{t("approvals.boundary")}</dt>
+          <dd className="warn-text">{t("approvals.advisory")}</dd>
+        </div>
+      )}
+    </dl>
+  );
+}

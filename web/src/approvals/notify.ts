@@ -1,0 +1,69 @@
+/** A word to a person who looks elsewhere: a notification of the browser for each command that begins to wait meanwhile. */
+import { go } from "../app/router";
+import { t } from "../i18n";
+import { createStore, type Store } from "../ui/store";
+import { news } from "./inbox";
+import { approvals } from "./requests";
+
+export type Permission = NotificationPermission | "impossible";
+
+/** A notification is no place for a script. */
+const MOST_SHOWN = 160;
+
+export const permission: Store<Permission> = createStore(current());
+
+function current(): Permission {
+  return typeof Notification === "undefined" || !isSecureContext ? "impossible" : Notification.permission;
+}
+
+/** Only from a button: a page that asks when it is loaded is refused for good. */
+export async function askPermission(): Promise<void> {
+  await Notification.requestPermission();
+  permission.set(current());
+}
+
+/** Follows the list until told to stop. */
+export function startNotifying(): () => void {
+  let known: ReadonlySet<string> = new Set<string>();
+  const shown = new Map<string, Notification>();
+  const look = () => {
+    const found = news(known, approvals.state.get().items, document.hidden);
+    known = found.known;
+    for (const [id, notification] of shown) {
+      if (known.has(id)) continue;
+      notification.close();
+      shown.delete(id);
+    }
+    if (current() !== "granted") return;
+    for (const { request } of found.tell) {
+      const notification = notify(
+        request.session_name ?? request.session_id,
+        request.command,
+        request.request_id,
+      );
+      if (notification !== null) shown.set(request.request_id, notification);
+    }
+  };
+  const stop = approvals.state.subscribe(look);
+  look();
+  return () => {
+    stop();
+    for (const notification of shown.values()) notification.close();
+  };
+}
+
+function notify(session: string, command: string, tag: string): Notification | null {
+  try {
+    const body = command.length > MOST_SHOWN ? `${command.slice(0, MOST_SHOWN)}…` : command;
+    const notification = new Notification(t("approvals.notice", { name: session }), { body, tag });
+    notification.onclick = () => {
+      window.focus();
+      go({ page: "approvals" });
+      notification.close();
+    };
+    return notification;
+  } catch {
+    // Some phones only let service workers do this.
+    return null;
+  }
+}
