@@ -91,7 +91,7 @@ const pages = [
 async function visit(visitor: Visitor, name: string, path: string): Promise<void> {
   await visitor.page.goto(`${daemon.address}${path.replace("ID", session)}`);
   await visitor.page.getByRole("heading", { level: 1 }).waitFor({ state: "attached" });
-  if (name === "session") await visitor.page.getByText("exit 3", { exact: true }).waitFor();
+  if (name === "session") await visitor.page.locator(".output .fg-2").first().waitFor();
   await visitor.page.waitForLoadState("networkidle");
 }
 

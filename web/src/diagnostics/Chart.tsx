@@ -7,21 +7,25 @@ export interface Series {
   points: readonly Point[];
 }
 
-const BOX = { width: 240, height: 56 } as const;
+const SIZE = { width: 240, height: 56 } as const;
 
 /** A figure over the last minutes, up to now: its lines, what it is now, and the top of the chart. */
 export function Chart({
   title,
   series,
   now,
+  span,
   show,
 }: {
   title: string;
   series: readonly Series[];
   now: number;
+  span: number;
   show: (value: number) => string;
 }): JSX.Element {
   const most = top(series.map(({ points }) => points));
+  const box = { ...SIZE, now, span, most };
+  const isKnown = series.some(({ points }) => points.some(({ value }) => value !== null));
   const said = (points: readonly Point[]) => {
     const value = latest(points);
     return value === null ? "–" : show(value);
@@ -40,15 +44,17 @@ export function Chart({
         </span>
       </figcaption>
       <div className="chart-box">
-        <svg viewBox={`0 0 ${BOX.width} ${BOX.height}`} preserveAspectRatio="none" aria-hidden="true">
-          <path className="grid" d={`M0 0H${BOX.width}M0 ${BOX.height / 2}H${BOX.width}`} />
+        <svg viewBox={`0 0 ${SIZE.width} ${SIZE.height}`} preserveAspectRatio="none" aria-hidden="true">
+          <path className="grid" d={`M0 0H${SIZE.width}M0 ${SIZE.height / 2}H${SIZE.width}`} />
           {series.map(({ points }, at) => (
-            <path key={at} className={`series-${at}`} d={line(points, now, most, BOX)} />
+            <path key={at} className={`series-${at}`} d={line(points, box)} />
           ))}
         </svg>
-        <span className="chart-top muted" aria-hidden="true">
-          {show(most)}
-        </span>
+        {isKnown && (
+          <span className="chart-top muted" aria-hidden="true">
+            {show(most)}
+          </span>
+        )}
       </div>
     </figure>
   );

@@ -14,7 +14,7 @@ import { StatePill } from "../sessions/StatePill";
 import { Chart, type Series } from "./Chart";
 import { Doctor } from "./Doctor";
 import { Troubles } from "./Troubles";
-import { added, gauge, quantile, rate, type Sample } from "./samples";
+import { added, gauge, quantile, rate, spanOf, type Sample } from "./samples";
 import "../sessions/sessions.css";
 import "./diagnostics.css";
 
@@ -76,7 +76,8 @@ export default function DiagnosticsPage(): JSX.Element {
         <h1>{t("nav.diagnostics")}</h1>
         {info !== null && last !== undefined && (
           <span className="muted">
-            trl {info.version} · {t("diagnostics.up", { time: duration(last.stats.uptime_s * 1000) })}
+            trl {info.version} · {t("diagnostics.up", { time: duration(last.stats.uptime_s * 1000) })} ·{" "}
+            {t("diagnostics.span", { time: duration(spanOf(samples)) })}
           </span>
         )}
       </div>
@@ -87,12 +88,21 @@ export default function DiagnosticsPage(): JSX.Element {
       )}
       <div className="charts">
         {charts.map(({ title, series, show }) => (
-          <Chart key={title} title={t(title)} series={series(samples)} now={last?.at ?? 0} show={show} />
+          <Chart
+            key={title}
+            title={t(title)}
+            series={series(samples)}
+            now={last?.at ?? 0}
+            span={spanOf(samples)}
+            show={show}
+          />
         ))}
       </div>
       <div className="columns">
-        <ActiveSessions />
-        <Runtimes />
+        <div className="stack">
+          <ActiveSessions />
+          <Runtimes />
+        </div>
         {last !== undefined && <Counters stats={last.stats} />}
         {info !== null && <About info={info} />}
       </div>
@@ -246,14 +256,26 @@ function About({ info }: { info: Info }): JSX.Element {
   const rows: [Key, string][] = [
     ["diagnostics.role", info.role],
     ["session.pid", String(info.pid)],
+    ["diagnostics.max", String(info.max_sessions)],
+  ];
+  const places: [Key, string][] = [
     ["diagnostics.socket", info.socket ?? "–"],
     ["diagnostics.runtimeDir", info.runtime_dir],
-    ["diagnostics.max", String(info.max_sessions)],
   ];
   return (
     <section className="card">
       <h2>{t("diagnostics.daemon")}</h2>
       <Figures rows={rows} />
+      <dl className="figures places">
+        {places.map(([label, value]) => (
+          <div key={label}>
+            <dt>{t(label)}</dt>
+            <dd>
+              <code>{value}</code>
+            </dd>
+          </div>
+        ))}
+      </dl>
       {!info.runtime_dir_in_memory && <p className="warn-text small">{t("diagnostics.notInMemory")}</p>}
     </section>
   );

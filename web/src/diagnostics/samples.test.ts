@@ -1,6 +1,18 @@
 import { expect, test } from "vitest";
 import type { Distribution, Stats } from "../api/types";
-import { added, gauge, latest, line, quantile, rate, SPAN_MS, top, within, type Sample } from "./samples";
+import {
+  added,
+  gauge,
+  latest,
+  line,
+  quantile,
+  rate,
+  SPAN_MS,
+  spanOf,
+  top,
+  within,
+  type Sample,
+} from "./samples";
 
 const sample = (at: number, total_commands_run: number, uptime_s = at): Sample => ({
   at: at * 1000,
@@ -58,14 +70,20 @@ test("a chart is a little higher than its line", () => {
 });
 
 test("a line ends at now, breaks where nothing is known, and is a dot where little is", () => {
-  const box = { width: 240, height: 10 };
   const now = SPAN_MS;
+  const box = { width: 240, height: 10, now, span: SPAN_MS, most: 10 };
   const points = [
     { at: now - 8_000, value: 0 },
     { at: now - 6_000, value: null },
     { at: now - 4_000, value: 5 },
     { at: now, value: 10 },
   ];
-  expect(line(points, now, 10, box)).toBe("M232.0 10.0h0M236.0 5.0h0L240.0 0.0");
-  expect(line([{ at: -1, value: 1 }], now, 1, box)).toBe("");
+  expect(line(points, box)).toBe("M232.0 10.0h0M236.0 5.0h0L240.0 0.0");
+  expect(line([{ at: -1, value: 1 }], box)).toBe("");
+});
+
+test("a chart is as wide as what was seen, within bounds", () => {
+  expect(spanOf([])).toBe(30_000);
+  expect(spanOf([sample(0, 0), sample(60, 0)])).toBe(60_000);
+  expect(spanOf([sample(0, 0), sample(999, 0)])).toBe(SPAN_MS);
 });

@@ -12,8 +12,9 @@ export interface Point {
   value: number | null;
 }
 
-/** So far back charts reach. */
+/** So far back charts reach, once there is so much to show. */
 export const SPAN_MS = 240_000;
+const LEAST_SPAN_MS = 30_000;
 
 /** Longer without a sample, and nobody was looking: a line across would be made up. */
 const GAP_MS = 10_000;
@@ -77,6 +78,13 @@ export function latest(points: readonly Point[]): number | null {
   return points.at(-1)?.value ?? null;
 }
 
+/** What the width of a chart stands for: what was seen, within bounds. */
+export function spanOf(samples: readonly Sample[]): number {
+  const [first, last] = [samples[0], samples.at(-1)];
+  const seen = first === undefined || last === undefined ? 0 : last.at - first.at;
+  return Math.max(LEAST_SPAN_MS, Math.min(SPAN_MS, seen));
+}
+
 /** The top of a chart: the least of 1, 2 and 5 times a power of ten that all fits below. */
 export function top(series: readonly (readonly Point[])[]): number {
   const most = Math.max(0, ...series.flat().map(({ value }) => value ?? 0));
@@ -85,21 +93,26 @@ export function top(series: readonly (readonly Point[])[]): number {
   return power * ([1, 2, 5, 10].find((n) => n * power >= most) ?? 10);
 }
 
-/** A line in a box of that size, whose right edge is `now`: broken where nothing is known, a dot where little is. */
-export function line(
-  points: readonly Point[],
-  now: number,
-  most: number,
-  { width, height }: { width: number; height: number },
-): string {
+export interface Box {
+  width: number;
+  height: number;
+  /** The time of the right edge, and how long ago the left one is. */
+  now: number;
+  span: number;
+  /** The figure at the top. */
+  most: number;
+}
+
+/** A line in a box: broken where nothing is known, a dot where little is. */
+export function line(points: readonly Point[], { width, height, now, span, most }: Box): string {
   let last: number | null = null;
   const steps: string[] = [];
   for (const { at, value } of points) {
-    if (value === null || at < now - SPAN_MS) {
+    if (value === null || at < now - span) {
       last = null;
       continue;
     }
-    const x = (width * (1 - (now - at) / SPAN_MS)).toFixed(1);
+    const x = (width * (1 - (now - at) / span)).toFixed(1);
     const y = (height - (value / most) * height).toFixed(1);
     const isJoined = last !== null && at - last <= GAP_MS;
     steps.push(isJoined ? `L${x} ${y}` : `M${x} ${y}h0`);

@@ -22,7 +22,10 @@ export const ExecutionBlock = memo(function ExecutionBlock({
   return (
     <article className="block" aria-label={info.command}>
       <header>
-        <pre className="block-command">{info.command}</pre>
+        {/* One that has to be scrolled can be reached by the keyboard. */}
+        <pre className="block-command" tabIndex={isLong(info.command) ? 0 : undefined}>
+          {info.command}
+        </pre>
         <Status view={view} />
       </header>
       {segments.length > 0 && (
@@ -43,6 +46,10 @@ export const ExecutionBlock = memo(function ExecutionBlock({
     </article>
   );
 });
+
+function isLong(command: string): boolean {
+  return command.length > 200 || command.split("\n").length > 5;
+}
 
 function Part({ segment, id }: { segment: Segment; id: string }): JSX.Element {
   const t = useT();

@@ -22,7 +22,7 @@ export default function SessionPage({ id }: { id: string }): JSX.Element {
   return (
     <div className="session">
       <div className="session-head">
-        <IconButton icon="sessions" label={t("session.back")} onClick={() => go({ page: "sessions" })} />
+        <IconButton icon="back" label={t("session.back")} onClick={() => go({ page: "sessions" })} />
         <h1>{session?.name ?? id}</h1>
         {session !== null && <StatePill state={session.state} />}
         {session !== null && <Facts session={session} />}

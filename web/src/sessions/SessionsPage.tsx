@@ -60,6 +60,7 @@ function Table({ listed, label }: { listed: readonly Listed[]; label: string }):
             <th>{t("sessions.command")}</th>
             <th className="wide-only">{t("sessions.dir")}</th>
             <th className="wide-only">{t("sessions.runtime")}</th>
+            <th className="wide-only">{t("sessions.age")}</th>
             <th>{t("sessions.active")}</th>
           </tr>
         </thead>
@@ -101,6 +102,9 @@ function Row({ session, last, now }: Listed & { now: number }): JSX.Element {
         <code className="muted">{session.working_dir}</code>
       </td>
       <td className="wide-only muted">{session.runtime}</td>
+      <td className="wide-only muted nowrap" title={session.created_at}>
+        {ago(t, session.created_at, now)}
+      </td>
       <td className="muted nowrap">
         {session.state === "closed" ? (
           <Button onClick={() => void open(session.session_id)}>{t("sessions.open")}</Button>
