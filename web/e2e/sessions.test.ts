@@ -107,7 +107,7 @@ test("diagnostics show figures and trouble", async () => {
   const { page } = visitor;
   await page.getByText("Commands run").waitFor();
   await page.getByText("This daemon has no checks of its machine yet.").waitFor();
-  await page.getByText(/^answers · \d+ sessions$/).waitFor();
+  await page.getByText(/^answers · sessions: \d+$/).waitFor();
   const { session_id } = await daemon.call<{ session_id: string }>("session.create", {});
   for (let i = 0; i < 5; i++) await daemon.call("exec.run", { session_id, command: "true" });
   await daemon.call("exec.run", { session_id, command: "sleep 9", timeout_s: 0.2 });

@@ -215,7 +215,7 @@ export const en = {
   "diagnostics.output": "Output in memory",
   "diagnostics.written": "Output in all",
   "diagnostics.runtimes": "Runtimes",
-  "diagnostics.answers": "answers · {n} sessions",
+  "diagnostics.answers": "answers · sessions: {n}",
   "diagnostics.notAsked": "not asked",
   "diagnostics.up": "up {time}",
   "diagnostics.span": "last {time}",
