@@ -41,8 +41,9 @@ export function Troubles(): JSX.Element {
 }
 
 function Where({ event }: { event: Happening }): JSX.Element | null {
-  if (!("session_id" in event)) return "terminal_id" in event ? <code>{event.terminal_id}</code> : null;
-  const to = { page: "session", id: event.session_id } as const;
+  const session = "session_id" in event ? event.session_id : null;
+  if (session == null) return "terminal_id" in event ? <code>{event.terminal_id}</code> : null;
+  const to = { page: "session", id: session } as const;
   return (
     <a
       href={pathOf(to)}
@@ -51,7 +52,7 @@ function Where({ event }: { event: Happening }): JSX.Element | null {
         go(to);
       }}
     >
-      <code>{event.session_id}</code>
+      <code>{session}</code>
     </a>
   );
 }

@@ -10,7 +10,12 @@ const execution = (session_id: string, command: string, created_at: string) =>
 test("live sessions come first, the busiest of them on top, each with its last command", () => {
   const listed = arrange(
     [session("a", "closed", "9"), session("b", "idle", "1"), session("c", "running", "2")],
-    [execution("c", "old", "1"), execution("c", "new", "2"), execution("b", "only", "1")],
+    [
+      execution("c", "old", "1"),
+      execution("c", "new", "2"),
+      execution("b", "only", "1"),
+      { command: "on a terminal" } as ExecutionInfo,
+    ],
   );
   expect(listed.map(({ session, last }) => [session.session_id, last?.command])).toEqual([
     ["c", "new"],

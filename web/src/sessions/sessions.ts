@@ -26,9 +26,11 @@ export function isOver(state: SessionState): boolean {
 export function arrange(sessions: readonly SessionInfo[], executions: readonly ExecutionInfo[]): Listed[] {
   const last = new Map<string, ExecutionInfo>();
   for (const execution of executions) {
-    const before = last.get(execution.session_id);
-    if (before === undefined || before.created_at <= execution.created_at)
-      last.set(execution.session_id, execution);
+    const { session_id, created_at } = execution;
+    // One on a terminal has no session.
+    if (session_id == null) continue;
+    const before = last.get(session_id);
+    if (before === undefined || before.created_at <= created_at) last.set(session_id, execution);
   }
   return sessions
     .map((session) => ({ session, last: last.get(session.session_id) }))
