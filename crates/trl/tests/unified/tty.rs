@@ -26,6 +26,18 @@ fn a_process_on_a_terminal_has_one_and_people_see_it() {
 }
 
 #[test]
+fn what_it_writes_and_how_long_it_ran_is_counted_once() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    let (id, _) = start(&mut client, json!({"command": "echo 12345678", "tty": true}));
+    let done = wait(&mut client, &id, json!({}));
+    let stats = client.ok("system.stats", json!({}));
+    assert_eq!(stats["output_bytes"], done["stdout_bytes"]);
+    assert_eq!(stats["command_duration_ms"]["count"], 1);
+    assert_eq!(stats["command_wait_ms"]["count"], 1);
+}
+
+#[test]
 fn it_is_resized_signalled_and_cancelled_like_any_other() {
     let daemon = daemon();
     let mut client = daemon.client();
