@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod descriptors;
+pub mod doctor;
 pub mod engine;
 pub mod env;
 pub mod events;
