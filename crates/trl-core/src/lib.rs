@@ -10,6 +10,7 @@ pub mod engine;
 pub mod env;
 pub mod events;
 pub mod execution;
+pub mod limits;
 pub mod manager;
 pub mod output;
 pub mod place;

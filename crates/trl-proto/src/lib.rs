@@ -5,7 +5,7 @@
 //!
 //! 1. [`envelope`] turns one line into requests and replies into lines, in both dialects.
 //! 2. [`method`] is the one table of methods: name, who may call it.
-//! 3. [`session`], [`exec`], [`terminal`], [`system`], [`doctor`], [`token`] and [`event`] hold the parameters and results of each
+//! 3. [`session`], [`exec`], [`terminal`], [`system`], [`doctor`], [`limits`], [`token`] and [`event`] hold the parameters and results of each
 //!    family.
 //! 4. [`explain`] says what is wrong with parameters, [`unique`] refuses a name given twice.
 //! 5. `openapi` (feature `schema`, for a test) describes the HTTP door. [`text`] carries bytes inside JSON strings; [`error`] is every way a request can be refused.
@@ -17,6 +17,7 @@ pub mod event;
 pub mod exec;
 mod explain;
 pub mod id;
+pub mod limits;
 pub mod method;
 pub mod nearest;
 #[cfg(feature = "schema")]

@@ -12,7 +12,7 @@ use super::info;
 /// Prints `name<TAB>path<TAB>version` for each program that is found. What a program says beside its version is cut off
 /// when it is read.
 pub const SCRIPT: &str = r#"
-say() { p=$(command -v "$1") && printf '%s\t%s\t%s\n' "$1" "$p" "$("$p" "$2" "$3" 2>&1 </dev/null | head -n 1)"; }
+say() { p=$(command -v "$1") && printf '%s\t%s\t%s\n' "$1" "$p" "$("$p" "$2" ${3+"$3"} 2>&1 </dev/null | head -n 1)"; }
 say sh -c 'echo'
 say dash -c 'echo'
 say bash -c 'echo "$BASH_VERSION"'

@@ -42,7 +42,7 @@ pub enum Standing {
 }
 
 /// What limits are made of. The others are left alone.
-const KNOWN: [&str; 5] = ["memory", "pids", "cpu", "cpuacct", "freezer"];
+const KNOWN: [&str; 7] = ["memory", "pids", "cpu", "cpuacct", "freezer", "io", "blkio"];
 /// Without any of these there is nothing to limit.
 const LIMITING: [&str; 3] = ["memory", "pids", "cpu"];
 
@@ -223,7 +223,7 @@ mod tests {
         let own = "/sys/fs/cgroup/user.slice/user-7.slice/user@7.service/app.slice/trl.service";
         assert_eq!(layout.name(), "v2");
         assert_eq!(layout.hierarchies[0].own, Path::new(own));
-        assert_eq!(layout.hierarchies[0].controllers, ["memory", "pids", "cpu"]);
+        assert_eq!(layout.hierarchies[0].controllers, ["memory", "pids", "cpu", "io"]);
         assert!(!layout.hierarchies[0].at_root);
         assert!(matches!(layout.standing(), Standing::Unusable(why) if why.contains("not ours")));
     }

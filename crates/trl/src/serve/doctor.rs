@@ -8,7 +8,6 @@ use trl_proto::doctor::{Diagnosis, Finding, Health, LogLines, LogParams};
 use trl_proto::exec::RunParams;
 use trl_proto::system::NoParams;
 use trl_proto::{Dialect, Error};
-use trl_sys::cgroup::Layout;
 
 use super::rpc::Call;
 use crate::logging;
@@ -20,7 +19,7 @@ impl Call<'_> {
         let engine = &self.manager().engine;
         let mut rows = machine::features();
         rows.push(machine::sandbox());
-        rows.push(machine::limits(&Layout::here().standing()));
+        rows.push(machine::limits(&engine.caging.standing()));
         rows.extend(self.programs().await);
         rows.push(places::runtime_dir(engine.place.dir()));
         rows.push(places::private_dir("data_dir", "Data directory", &server.data_dir));
