@@ -1,7 +1,7 @@
 //! No control group is left behind, whoever ends.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 use trl_testkit::process::{below, signal};
@@ -9,18 +9,22 @@ use trl_testkit::{Shell, eventually, json};
 
 use crate::{backend, daemon, session};
 
-/// Where groups of daemons are made: our own group in every hierarchy.
-fn places() -> Vec<PathBuf> {
-    let layout = trl_sys::cgroup::Layout::here();
-    layout.usable().into_iter().map(|h| h.own.clone()).collect()
-}
-
-/// The groups of this daemon's place, by the name of its runtime directory.
+/// The groups of this daemon's place, wherever that is, by the name of its runtime directory.
 fn groups(name: &str) -> Vec<PathBuf> {
-    let place = |own: PathBuf| own.join(format!("trl-{name}"));
-    let inner = |dir: PathBuf| fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
-    let all = places().into_iter().map(place);
-    all.clone().filter(|dir| dir.is_dir()).chain(all.flat_map(inner).filter(|p| p.is_dir())).collect()
+    let dirs = |dir: &Path| {
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()).collect::<Vec<_>>()
+    };
+    let place = format!("trl-{name}");
+    let mut found = Vec::new();
+    let mut queue = vec![PathBuf::from("/sys/fs/cgroup")];
+    while let Some(dir) = queue.pop() {
+        if dir.components().any(|part| part.as_os_str() == place.as_str()) {
+            found.push(dir.clone());
+        }
+        queue.extend(dirs(&dir));
+    }
+    found
 }
 
 fn name_of(daemon: &trl_testkit::Daemon) -> String {
