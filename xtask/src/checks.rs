@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Result;
 
 use crate::steps::{Counts, Outcome, Steps, must};
-use crate::{fuzz, needs, other_user, place, ui};
+use crate::{fuzz, needs, other_user, place, ui, vm};
 
 pub(crate) fn run() -> Result<ExitCode> {
     let mut steps = Steps::default();
@@ -20,11 +20,19 @@ pub(crate) fn run() -> Result<ExitCode> {
     steps.step("web: tests in a browser", ui::browser_tests);
     steps.step("documentation", || Outcome::of(documentation()));
     steps.step("fuzzing", fuzz::check);
+    steps.step("limits, on cgroup v2", vm::tests);
     steps.step("tests, as an ordinary user", other_user::tests);
     steps.note(
         "known advisories: their database is fetched from the network; `cargo deny check advisories` and `npm audit` do it",
     );
     Ok(steps.finish())
+}
+
+/// Only the tests in the virtual machine.
+pub(crate) fn vm() -> ExitCode {
+    let mut steps = Steps::default();
+    steps.step("limits, on cgroup v2", vm::tests);
+    steps.finish()
 }
 
 fn format() -> Result<()> {

@@ -1,7 +1,8 @@
 //! `cargo xtask ...`: everything one does with this repository.
 //!
 //! [`binary`] builds the one static program; [`needs`] sees to what the checks ask for; [`steps`] runs and times them;
-//! [`checks`] says which there are; [`ui`] builds and checks the web UI; [`other_user`] runs the tests again without root; [`fuzz`] feeds the parsers noise.
+//! [`checks`] says which there are; [`ui`] builds and checks the web UI; [`other_user`] runs the tests again without root; [`vm`] those of limits
+//! in a virtual machine; [`fuzz`] feeds the parsers noise.
 
 mod binary;
 mod checks;
@@ -11,6 +12,7 @@ mod other_user;
 mod place;
 mod steps;
 mod ui;
+mod vm;
 
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
@@ -25,6 +27,7 @@ usage: cargo xtask COMMAND
   ui              build the web UI, which the next build of the binary takes in
   test            everything that must hold: format, lints, licences, tests, docs, fuzzing
   bench [ARGS]    measure the daemon against the machine's limits (--quick, --save, suites)
+  vm              the tests of limits, in a virtual machine with control groups of version 2
   fuzz [SECONDS]  feed the parsers noise, so long for each of them
   docs            write the generated documents anew";
 
@@ -50,6 +53,7 @@ fn run(words: &[&str]) -> Result<ExitCode> {
         ["ui"] => ui::build()?,
         ["test"] => return checks::run(),
         ["bench", rest @ ..] => bench(rest)?,
+        ["vm"] => return Ok(checks::vm()),
         ["fuzz"] => fuzz::run(fuzz::SHORT)?,
         ["fuzz", seconds] => fuzz::run(seconds.parse().context("SECONDS is a number")?)?,
         ["docs"] => docs()?,

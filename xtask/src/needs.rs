@@ -14,7 +14,7 @@ use anyhow::{Result, bail};
 use crate::{place, steps};
 
 /// A program the tests drive, and the Debian package that has it.
-const PROGRAMS: [(&str, &str); 18] = [
+const PROGRAMS: [(&str, &str); 19] = [
     ("dash", "dash"),
     ("bash", "bash"),
     ("zsh", "zsh"),
@@ -34,6 +34,8 @@ const PROGRAMS: [(&str, &str); 18] = [
     ("nano", "nano"),
     // Drives the web UI.
     ("chromium", "chromium"),
+    // Has a kernel with control groups of version 2.
+    ("qemu-system-x86_64", "qemu-system-x86"),
     // For libFuzzer.
     ("c++", "g++"),
 ];

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::Signal;
 use trl_proto::exec::Outcome;
+use trl_proto::limits::Limits;
 use trl_sys::limits::OpenFiles;
 use trl_sys::tree;
 use trl_sys::zygote::Zygote;
@@ -18,6 +19,8 @@ use crate::descriptors::{self, Shares};
 use crate::env::Inherited;
 use crate::events::Events;
 use crate::histogram::Histogram;
+use crate::limits::cage::Tenant;
+use crate::limits::{Cage, Caging};
 use crate::output::{Budget, Capacity, Log, spill::Spill};
 use crate::place::Place;
 use crate::registry::Registry;
@@ -49,6 +52,7 @@ pub struct Engine {
     spare_keeper: Mutex<Option<UnixStream>>,
     pub screens: Screens,
     pub floods: Floods,
+    pub caging: Caging,
 }
 
 #[derive(Debug, Default)]
@@ -91,6 +95,8 @@ impl Engine {
         }
         let shares = Shares::of(open_files.usable);
         let place = Place::create(settings.runtime_dir.as_deref())?;
+        let name = place.dir().file_name().unwrap_or_default().to_string_lossy();
+        let caging = Caging::settle(&name);
         Ok(Arc::new(Self {
             started: Stamp::now(),
             place,
@@ -109,6 +115,7 @@ impl Engine {
             spare_keeper: Mutex::new(None),
             screens: Screens::default(),
             floods: Floods::default(),
+            caging,
             settings,
         }))
     }
@@ -152,12 +159,22 @@ impl Engine {
         }
     }
 
+    /// The same, and a cage around it if there are limits.
+    pub fn keeper_within(&self, limits: &Limits, tenant: Tenant) -> io::Result<(UnixStream, Option<Cage>)> {
+        if limits.is_empty() {
+            return Ok((self.keeper()?, None));
+        }
+        let (link, group) = self.caging.keeper(|| self.new_keeper())?;
+        Ok((link, Some(Cage::new(&self.caging, limits, group, tenant))))
+    }
+
     /// Has one made ahead of the next session: forking it is a good part of what a session costs.
     pub fn prepare_keeper(&self) {
         let mut spare = self.spare_keeper.lock().unwrap_or_else(PoisonError::into_inner);
         if spare.is_none() {
             *spare = self.new_keeper().ok();
         }
+        self.caging.prepare(|| self.new_keeper());
     }
 
     fn new_keeper(&self) -> io::Result<UnixStream> {

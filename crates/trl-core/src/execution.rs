@@ -87,6 +87,8 @@ impl Told {
 pub enum Early {
     Cancelled,
     TimedOut,
+    /// It met a limit.
+    Limited,
 }
 
 #[derive(Debug, Clone)]

@@ -5,11 +5,13 @@
 
 pub mod clock;
 pub mod descriptors;
+pub mod doctor;
 pub mod engine;
 pub mod env;
 pub mod events;
 pub mod execution;
 pub mod histogram;
+pub mod limits;
 pub mod manager;
 pub mod output;
 pub mod place;

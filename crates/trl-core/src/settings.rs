@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use trl_proto::limits::Limits;
+
 /// Settings of one engine. Every field has a default that suits one person's machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -39,6 +41,8 @@ pub struct Settings {
     pub pass_env: Vec<String>,
     /// `session.create` is refused while the machine has less free memory than this.
     pub min_free_memory_bytes: u64,
+    /// What programs may use unless the operator says otherwise; agents may ask for less.
+    pub limits: Limits,
     /// Bytes of a terminal's output that a client may have missed and still get.
     pub terminal_ring: usize,
     /// Newest bytes replayed to a client that asks for nothing better.
@@ -71,6 +75,7 @@ impl Default for Settings {
             spill_bytes: 256 << 20,
             pass_env: Vec::new(),
             min_free_memory_bytes: 64 << 20,
+            limits: Limits::default(),
             terminal_ring: 1 << 20,
             terminal_scrollback: 64 << 10,
             terminal_history: 1 << 20,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::envelope::Dialect;
 use crate::id::{ExecutionId, SessionId, StreamId, TerminalId};
+use crate::limits::Usage;
 use crate::start::Progress;
 use crate::text::{Encoding, Text};
 use crate::unique;
@@ -116,6 +117,9 @@ pub struct Outcome {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background_pids: Option<Vec<i32>>,
     pub working_dir: String,
+    /// What it used; only with limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// A result with its text.

@@ -5,11 +5,12 @@
 //!
 //! 1. [`envelope`] turns one line into requests and replies into lines, in both dialects.
 //! 2. [`method`] is the one table of methods: name, who may call it.
-//! 3. [`session`], [`exec`], [`terminal`], [`system`], [`token`] and [`event`] hold the parameters and results of each
-//!    family; [`hitl`] those of a family that is agreed and not there yet.
+//! 3. [`session`], [`exec`], [`start`], [`terminal`], [`system`], [`doctor`], [`limits`], [`token`] and [`event`] hold the
+//!    parameters and results of each family; [`hitl`] those of a family that is agreed and not there yet.
 //! 4. [`explain`] says what is wrong with parameters, [`unique`] refuses a name given twice.
 //! 5. `openapi` (feature `schema`, for a test) describes the HTTP door. [`text`] carries bytes inside JSON strings; [`error`] is every way a request can be refused.
 
+pub mod doctor;
 pub mod envelope;
 pub mod error;
 pub mod event;
@@ -17,6 +18,7 @@ pub mod exec;
 mod explain;
 pub mod hitl;
 pub mod id;
+pub mod limits;
 pub mod method;
 pub mod nearest;
 #[cfg(feature = "schema")]

@@ -64,6 +64,8 @@ methods! {
     SystemPing      "system.ping"      Watch   Allowed "is the daemon alive, and which version";
     SystemInfo      "system.info"      Watch   Allowed "limits, paths and capabilities of the daemon";
     SystemStats     "system.stats"     Watch   Allowed "counters and sizes";
+    SystemDoctor    "system.doctor"    Watch   Refused "what this machine can do, and what could be better";
+    SystemLog       "system.log"       Operate Refused "the last lines of the daemon's log";
     SystemAuth      "system.auth"      Watch   Allowed "present a token; only as the first request of a connection";
     SystemShutdown  "system.shutdown"  Operate Refused "end the daemon and all its sessions";
     SessionCreate   "session.create"   Run     Refused "start a session";
@@ -110,7 +112,8 @@ impl Method {
         use Method::*;
         !matches!(
             self,
-            SessionCreate
+            SystemDoctor
+                | SessionCreate
                 | SessionClose
                 | SessionDestroy
                 | SessionReset

@@ -5,6 +5,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
+use crate::doctor::{Diagnosis, LogLines, LogParams};
 use crate::error::ErrorCode;
 use crate::event::{Event, SubscribeParams, Subscribed};
 use crate::exec::{
@@ -33,6 +34,8 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         Method::SystemPing => pair::<NoParams, Ping>(of),
         Method::SystemInfo => pair::<NoParams, Info>(of),
         Method::SystemStats => pair::<NoParams, Stats>(of),
+        Method::SystemDoctor => pair::<NoParams, Diagnosis>(of),
+        Method::SystemLog => pair::<LogParams, LogLines>(of),
         Method::SystemAuth => pair::<AuthParams, Authenticated>(of),
         Method::SystemShutdown => pair::<ShutdownParams, ShuttingDown>(of),
         Method::SessionCreate => pair::<CreateParams, SessionInfo>(of),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::envelope::Dialect;
 use crate::id::{ExecutionId, SessionId};
+use crate::limits::{Limits, LimitsInfo};
 use crate::unique;
 
 /// Where a session stands. Drawn in `docs/architecture.md`.
@@ -90,6 +91,9 @@ pub struct CreateParams {
     /// Only `host` so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
+    /// What its programs may use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
     #[serde(default, deserialize_with = "unique::optional", skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,6 +125,9 @@ pub struct SessionInfo {
     pub timeout_s: u64,
     pub on_exit: OnExit,
     pub renewal: Renewal,
+    /// What its programs may use, and what holds them to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<LimitsInfo>,
     /// The shell's process, while there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,

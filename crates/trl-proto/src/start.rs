@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::exec::{ExecutionStatus, Omitted, OnDisconnect, Outcome, Stream};
 use crate::id::{ExecutionId, SessionId, TerminalId};
+use crate::limits::Limits;
 use crate::text::Encoding;
 use crate::unique;
 
@@ -54,6 +55,9 @@ pub struct StartParams {
     pub working_dir: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// What a fresh process may use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
     /// How long this call waits for the end; 10000, and between 250 and 30000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yield_ms: Option<u64>,

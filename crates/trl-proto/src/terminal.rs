@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::id::TerminalId;
+use crate::limits::{Limits, LimitsInfo, Usage};
 use crate::text::Encoding;
 use crate::unique;
 
@@ -66,6 +67,9 @@ pub struct CreateParams {
     /// Only `host` so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
+    /// What its programs may use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
     /// Newest bytes replayed to a client that asks for nothing better.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scrollback_bytes: Option<u64>,
@@ -115,6 +119,12 @@ pub struct TerminalInfo {
     /// Why it ended, once it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
+    /// What its programs may use, and what holds them to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<LimitsInfo>,
+    /// What they used, once it has ended; only with limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
     /// When it will be destroyed, if nobody takes that back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destroy_in_s: Option<f64>,

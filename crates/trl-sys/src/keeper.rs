@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::link::{MAX_FRAME, Notice, Request, Spawn};
+use crate::link::{MAX_FRAME, Notice, Request, Spawn, Stage};
 use crate::reap::{self, Zombie};
 use crate::title::Title;
 use crate::tree::Proc;
@@ -102,6 +102,7 @@ impl Keeper {
             match request {
                 Request::Spawn(spawn) => self.start(spawn),
                 Request::Drop(proc) => self.drop_process(proc),
+                Request::Enter(groups) => self.enter(&groups),
             }
         }
         true
@@ -128,6 +129,16 @@ impl Keeper {
                 self.tell(Notice::Started { pid });
             }
             Err(failure) => self.tell(Notice::Failed { stage: failure.stage, errno: failure.errno }),
+        }
+    }
+
+    /// Whoever is spawned from here on is in these groups. The kernel may take its time, and only we wait for it.
+    fn enter(&mut self, groups: &[Vec<u8>]) {
+        for file in groups {
+            if let Err(error) = std::fs::write(OsStr::from_bytes(file), "0") {
+                let errno = error.raw_os_error().unwrap_or(0);
+                self.tell(Notice::Failed { stage: Stage::Limits, errno });
+            }
         }
     }
 

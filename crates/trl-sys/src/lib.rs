@@ -5,13 +5,16 @@
 //!    the daemon lets go of its end of the link ([`link`] is what they say to each other).
 //! 3. [`tree`] finds and signals everything below a process without ever hitting a recycled pid.
 //! 4. [`fifo`], [`pty`], [`tty`], [`poller`], [`cwd`], [`limits`], [`machine`], [`signal`] and [`harden`] are thin safe names for system calls.
+//! 5. [`kernel`] says what this machine can do, [`cgroup`] makes control groups, [`tally`] counts without them.
 //!
 //! It knows nothing of sessions, shells or the wire.
 
+pub mod cgroup;
 pub mod cwd;
 pub mod fifo;
 pub mod harden;
 pub mod keeper;
+pub mod kernel;
 pub mod limits;
 pub mod link;
 pub mod machine;
@@ -22,6 +25,7 @@ pub mod sched;
 pub mod signal;
 pub mod socket;
 mod spawn;
+pub mod tally;
 mod title;
 pub mod tree;
 pub mod tty;

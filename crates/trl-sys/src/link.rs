@@ -9,6 +9,8 @@ use crate::tree::Proc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     Spawn(Spawn),
+    /// Enter these control groups, named by the files that take who enters: all that is spawned later is in them too.
+    Enter(Vec<Vec<u8>>),
     /// Kill this process and say nothing of its end. The keeper is its parent, or near enough to know it for sure.
     Drop(Proc),
 }
@@ -26,10 +28,28 @@ pub struct Spawn {
     pub session_dir: Vec<u8>,
     /// RLIMIT_NOFILE of the program.
     pub open_files: (u64, u64),
+    /// Further limits of each of its processes.
+    pub rlimits: Vec<(Resource, u64)>,
     /// Whether the program may lead its process group.
     pub group: Group,
     /// `stdio` is a terminal, and the program's controlling one.
     pub terminal: bool,
+}
+
+/// What a process may use of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Resource {
+    /// Bytes of a file it makes.
+    FileSize = 1,
+    /// Processes and threads of its user, everywhere. Left out where the user has more already.
+    Tasks = 2,
+}
+
+impl Resource {
+    fn from_raw(raw: u32) -> Option<Self> {
+        [Self::FileSize, Self::Tasks].into_iter().find(|resource| *resource as u32 == raw)
+    }
 }
 
 /// Who leads the process group a program runs in.
@@ -54,6 +74,10 @@ impl Request {
                 body.push(0);
                 spawn.put_into(&mut body);
             }
+            Self::Enter(groups) => {
+                body.push(2);
+                put_list(&mut body, groups);
+            }
             Self::Drop(proc) => {
                 body.push(1);
                 body.extend(proc.pid.to_le_bytes());
@@ -71,6 +95,7 @@ impl Request {
         let rest = &mut rest;
         let request = match take_bytes(rest, 1)? {
             [0] => Self::Spawn(Spawn::take_from(rest)?),
+            [2] => Self::Enter(take_list(rest)?),
             _ => Self::Drop(Proc { pid: take_u32(rest)?.cast_signed(), start: take_u64(rest)? }),
         };
         rest.is_empty().then_some(request)
@@ -88,6 +113,11 @@ impl Spawn {
         put(body, &self.session_dir);
         body.extend(self.open_files.0.to_le_bytes());
         body.extend(self.open_files.1.to_le_bytes());
+        body.extend(u32::try_from(self.rlimits.len()).unwrap_or(u32::MAX).to_le_bytes());
+        for (resource, most) in &self.rlimits {
+            body.extend((*resource as u32).to_le_bytes());
+            body.extend(most.to_le_bytes());
+        }
         body.push(u8::from(self.group == Group::Follows));
         body.push(u8::from(self.terminal));
     }
@@ -100,6 +130,12 @@ impl Spawn {
             stdio: [take(rest)?, take(rest)?, take(rest)?],
             session_dir: take(rest)?,
             open_files: (take_u64(rest)?, take_u64(rest)?),
+            rlimits: {
+                let count = take_u32(rest)?;
+                (0..count)
+                    .map(|_| Some((Resource::from_raw(take_u32(rest)?)?, take_u64(rest)?)))
+                    .collect::<Option<_>>()?
+            },
             group: match take_bytes(rest, 1)? {
                 [0] => Group::Leads,
                 _ => Group::Follows,
@@ -155,10 +191,12 @@ pub enum Stage {
     Stdio = 4,
     Exec = 5,
     Request = 6,
+    Limits = 7,
 }
 
 impl Stage {
-    const ALL: [Self; 6] = [Self::Fork, Self::OpenFiles, Self::Chdir, Self::Stdio, Self::Exec, Self::Request];
+    const ALL: [Self; 7] =
+        [Self::Fork, Self::OpenFiles, Self::Chdir, Self::Stdio, Self::Exec, Self::Request, Self::Limits];
 
     pub(crate) fn from_raw(raw: i32) -> Self {
         Self::ALL.into_iter().find(|s| *s as i32 == raw).unwrap_or(Self::Request)
@@ -172,6 +210,7 @@ impl Stage {
             Self::Stdio => "stdio",
             Self::Exec => "exec",
             Self::Request => "request",
+            Self::Limits => "limits",
         }
     }
 }
@@ -247,6 +286,12 @@ mod tests {
     }
 
     #[test]
+    fn groups_to_enter_round_trip() {
+        let request = Request::Enter(vec![b"/sys/fs/cgroup/x/cgroup.procs".to_vec(), Vec::new()]);
+        assert_eq!(Request::decode(&request.encode()[4..]), Some(request));
+    }
+
+    #[test]
     fn notices_round_trip() {
         for notice in [
             Notice::Hello { keeper: 7 },
@@ -262,10 +307,11 @@ mod tests {
     proptest! {
         #[test]
         fn spawn_frames_round_trip(
-            argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>, stdio: [Vec<u8>; 3], dir: Vec<u8>, limit: (u64, u64), follows: bool, terminal: bool,
+            argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>, stdio: [Vec<u8>; 3], dir: Vec<u8>, limit: (u64, u64), follows: bool, terminal: bool, most: Option<u64>,
         ) {
+            let rlimits = most.into_iter().flat_map(|n| [(Resource::FileSize, n), (Resource::Tasks, n)]).collect();
             let group = if follows { Group::Follows } else { Group::Leads };
-            let request = Request::Spawn(Spawn { argv, env, cwd, stdio, session_dir: dir, open_files: limit, group, terminal });
+            let request = Request::Spawn(Spawn { argv, env, cwd, stdio, session_dir: dir, open_files: limit, rlimits, group, terminal });
             let frame = request.encode();
             prop_assert_eq!(frame.len() - 4, u32::from_le_bytes(frame[..4].try_into().unwrap()) as usize);
             prop_assert_eq!(Request::decode(&frame[4..]), Some(request));

@@ -12,7 +12,7 @@ use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::keeper;
-use crate::link::{Group, Spawn, Stage};
+use crate::link::{Group, Resource, Spawn, Stage};
 
 pub(crate) struct Failure {
     pub(crate) stage: Stage,
@@ -32,6 +32,7 @@ struct Program {
     cwd: CString,
     stdio: [CString; 3],
     open_files: (u64, u64),
+    rlimits: Vec<(Resource, u64)>,
     terminal: bool,
 }
 
@@ -44,6 +45,7 @@ impl Program {
             cwd: CString::new(spawn.cwd).ok()?,
             stdio: [CString::new(stdin).ok()?, CString::new(stdout).ok()?, CString::new(stderr).ok()?],
             open_files: spawn.open_files,
+            rlimits: spawn.rlimits,
             terminal: spawn.terminal,
         })
     }
@@ -162,6 +164,16 @@ fn prepare_and_exec(program: &Program) -> Failure {
         if libc::setrlimit(libc::RLIMIT_NOFILE, &limit) != 0 {
             return Failure::last(Stage::OpenFiles);
         }
+        for (resource, most) in &program.rlimits {
+            let limit = libc::rlimit { rlim_cur: *most, rlim_max: *most };
+            let done = match resource {
+                Resource::FileSize => libc::setrlimit(libc::RLIMIT_FSIZE, &limit),
+                Resource::Tasks => limit_tasks(*most),
+            };
+            if done != 0 {
+                return Failure::last(Stage::Limits);
+            }
+        }
         if libc::chdir(program.cwd.as_ptr()) != 0 {
             return Failure::last(Stage::Chdir);
         }
@@ -187,6 +199,30 @@ fn prepare_and_exec(program: &Program) -> Failure {
         libc::execve(program.argv.pointers[0], program.argv.pointers.as_ptr(), program.env.pointers.as_ptr());
     }
     Failure::last(Stage::Exec)
+}
+
+/// The kernel counts all processes of the user, and we may not see all of them. So one more is tried: a limit that leaves
+/// no room is taken back.
+fn limit_tasks(most: u64) -> c_int {
+    // SAFETY: plain system calls on live structures; the child of the raw clone, which is a fork, ends at once.
+    unsafe {
+        let mut before: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_NPROC, &mut before);
+        if before.rlim_cur <= most {
+            return 0;
+        }
+        let soft = libc::rlimit { rlim_cur: most.min(before.rlim_max), rlim_max: before.rlim_max };
+        libc::setrlimit(libc::RLIMIT_NPROC, &soft);
+        match libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) as i32 {
+            -1 => libc::setrlimit(libc::RLIMIT_NPROC, &before),
+            0 => libc::_exit(0),
+            pid => {
+                libc::waitpid(pid, std::ptr::null_mut(), 0);
+                let hard = libc::rlimit { rlim_cur: soft.rlim_cur, rlim_max: soft.rlim_cur };
+                libc::setrlimit(libc::RLIMIT_NPROC, &hard)
+            }
+        }
+    }
 }
 
 /// Default dispositions and an empty mask: the program starts as if from a login shell. (Handlers go with the exec.)

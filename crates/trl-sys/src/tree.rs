@@ -8,7 +8,7 @@
 //!
 //! A walk is not atomic, so callers that must reach everything repeat it until it comes back empty.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
@@ -141,10 +141,11 @@ pub fn below(root: i32, spared: &[Proc]) -> Vec<Proc> {
         return found;
     }
     let mut queue = children(root);
+    let mut seen = HashSet::new();
     while let Some(pid) = queue.pop() {
         let Some(stat) = stat(pid) else { continue };
         let proc = Proc { pid, start: stat.start };
-        if spared.contains(&proc) || found.contains(&proc) {
+        if spared.contains(&proc) || !seen.insert(proc) {
             continue;
         }
         queue.extend(children(pid));
@@ -199,6 +200,42 @@ pub fn signal(target: Proc, signal: Signal) -> bool {
         return false;
     }
     pidfd_send_signal(&pidfd, signal).is_ok()
+}
+
+/// Processes looked at in one round of holding a storm still: what is not seen is stopped with the groups that are.
+const STORM_GLANCE: usize = 512;
+
+/// Ends everything below `root` that `spare` does not want, however fast it forks. A process group is stopped as a whole:
+/// no fork gets away from that. What is spared may be stopped with it, and is woken at the end.
+pub fn end_storm(root: i32, spare: impl Fn(&Proc) -> bool) {
+    let mut stopped = HashSet::new();
+    for _ in 0..FREEZE_ROUNDS {
+        let found = glance_below(root, STORM_GLANCE);
+        let groups: HashSet<i32> = found.iter().filter_map(|p| stat(p.pid)).map(|s| s.group).collect();
+        let fresh: Vec<i32> = groups.into_iter().filter(|group| stopped.insert(*group)).collect();
+        if fresh.is_empty() {
+            break;
+        }
+        // A number that names a group is given to nobody else while somebody is in it.
+        for group in fresh.into_iter().filter_map(Pid::from_raw) {
+            let _ = rustix::process::kill_process_group(group, Signal::STOP);
+        }
+    }
+    freeze_and_kill(|| all_below(root, &[]).into_iter().filter(|p| !spare(p)).collect());
+    for spared in below(root, &[]).into_iter().filter(&spare) {
+        signal(spared, Signal::CONT);
+    }
+}
+
+/// The first processes below `root` that are found, and no more than `most`.
+fn glance_below(root: i32, most: usize) -> Vec<Proc> {
+    let mut found = Vec::new();
+    let mut queue = if root > 0 { children(root) } else { Vec::new() };
+    while let Some(pid) = queue.pop().filter(|_| found.len() < most) {
+        found.extend(identify(pid));
+        queue.extend(children(pid));
+    }
+    found
 }
 
 /// TERM, and CONT so that a stopped process can act on it.
@@ -300,6 +337,27 @@ mod tests {
             assert_eq!(below_for_sure(root, &[]), []);
             assert_eq!(all_below(root, &[]), []);
         }
+    }
+
+    #[test]
+    fn a_storm_ends_and_the_spared_go_on() {
+        use std::os::unix::process::CommandExt;
+        crate::harden::adopt_orphans().unwrap();
+        let tree =
+            "b() { [ $1 = 0 ] && exec sleep 1000; b $(($1 - 1)) & b $(($1 - 1)) & wait; }; b 5 & read x";
+        let mut parent = Command::new("sh");
+        parent.args(["-c", tree]).stdin(Stdio::piped()).process_group(0);
+        let mut parent = parent.spawn().unwrap();
+        let me = i32::try_from(std::process::id()).unwrap();
+        let main = identify(i32::try_from(parent.id()).unwrap()).unwrap();
+        while below(main.pid, &[]).len() < 20 {
+            std::thread::yield_now();
+        }
+        end_storm(me, |p| *p == main);
+        assert_eq!(below(me, &[]), [main]);
+        assert_ne!(stat(main.pid).unwrap().state, b'T', "woken again");
+        parent.kill().unwrap();
+        parent.wait().unwrap();
     }
 
     #[test]

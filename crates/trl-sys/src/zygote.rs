@@ -69,6 +69,7 @@ pub fn run() -> ! {
     harden::set_process_name(c"trl-zygote");
     let _ = harden::make_undumpable();
     let _ = harden::adopt_orphans();
+    harden::go_before_the_daemon();
     let _ = rustix::process::setsid();
     keeper::prepare_signals();
     if let Some(socket) = take_stdin() {

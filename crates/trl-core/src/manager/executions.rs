@@ -14,6 +14,7 @@ use trl_sys::pty::Size;
 use super::Manager;
 use super::idempotency::Claim;
 use crate::execution::{Early, Execution, Place};
+use crate::limits::asked::Widening;
 use crate::session::handle::Session;
 use crate::session::messages::{AfterInput, Cancel, Ending, Manner, Message, Order, Stdin};
 use crate::session::spec::{checked_dir, checked_env, seconds};
@@ -30,6 +31,8 @@ pub struct Caller {
     pub max_sessions: usize,
     /// It gets no session while it has this many itself.
     pub max_own_sessions: usize,
+    /// May it ask for more than the settings give?
+    pub widening: Widening,
 }
 
 /// More in memory than this is what spill files are for.

@@ -31,6 +31,7 @@ impl Manager {
             self.drop_records(Instant::now());
             self.tend_terminals(Instant::now());
             self.end_orphans();
+            self.engine.caging.sweep();
         }
     }
 
@@ -138,6 +139,7 @@ impl Manager {
             tracing::error!("some sessions did not end in time");
         }
         self.engine.wake_zygote();
+        self.engine.caging.leave();
     }
 
     pub fn stats(&self) -> Stats {

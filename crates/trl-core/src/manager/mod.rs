@@ -138,6 +138,7 @@ impl Manager {
         direct: Option<Order>,
         caller: &Caller,
     ) -> Result<Arc<Session>, Error> {
+        let spec = spec.within_settings(&self.engine.settings, caller.widening)?;
         let seat = self.admit(caller)?;
         let session = Session::new(spec);
         let id = session.spec.id.clone();

@@ -87,6 +87,7 @@ impl Manager {
             working_dir: params.working_dir,
             name: params.name,
             timeout_s: params.timeout_s,
+            limits: params.limits,
             ..CreateParams::default()
         };
         let mut spec = Spec::resolve(create, &caller.name, &self.engine.inherited, &self.engine.settings)?;
@@ -119,6 +120,7 @@ impl Manager {
             name: params.name,
             cols: params.cols,
             rows: params.rows,
+            limits: params.limits,
             ..terminal::CreateParams::default()
         };
         let (inherited, settings) = (&self.engine.inherited, &self.engine.settings);
@@ -195,6 +197,7 @@ fn in_session(params: StartParams) -> Result<RunParams, Error> {
         ("secret_env", params.secret_env.is_some()),
         ("pass_env", params.pass_env.is_some()),
         ("name", params.name.is_some()),
+        ("limits", params.limits.is_some()),
     ];
     if let Some((field, _)) = foreign.into_iter().find(|(_, given)| *given) {
         return Err(Error::invalid(format!(

@@ -33,6 +33,7 @@ impl Manager {
         execution: Option<Arc<Execution>>,
         caller: &Caller,
     ) -> Result<Arc<Terminal>, Error> {
+        let spec = spec.within_settings(&self.engine.settings, caller.widening)?;
         let seat = self.admit(caller)?;
         let settings = &self.engine.settings;
         let tape = Tape::new(settings.terminal_ring, spec.size, Arc::clone(&self.engine.budget));

@@ -13,6 +13,8 @@ use trl_sys::{fifo, reap};
 
 use super::spec::{Program, Reads, Spec};
 use crate::engine::Engine;
+use crate::limits::Cage;
+use crate::limits::cage::Tenant;
 use crate::random::Nonce;
 use crate::shell::channel::{Control, Link, Outlet, Source};
 use crate::shell::feed::Feeder;
@@ -23,6 +25,8 @@ use crate::shell::{Kind, script};
 pub struct Body {
     pub watch: Watch,
     pub link: Link,
+    /// What holds its processes to their limits, if it has any.
+    pub cage: Option<Cage>,
     pub files: Files,
     pub out: Outlet,
     pub err: Outlet,
@@ -92,7 +96,12 @@ impl Body {
             Program::Direct { .. } => Files::create_bare(Kind::Dash, base, medium)?,
         };
         let watch = Watch::new()?;
-        let link = Link::new(engine.keeper()?, &watch)?;
+        let tenant = match &spec.program {
+            Program::Shell { .. } => Tenant::Shell,
+            Program::Direct { .. } => Tenant::Program,
+        };
+        let (link, cage) = engine.keeper_within(&spec.limits, tenant)?;
+        let link = Link::new(link, &watch)?;
         let shell = match &spec.program {
             Program::Shell { kind, .. } => Some(Shell::open(*kind, &files, &watch, &spec.working_dir)?),
             Program::Direct { .. } => None,
@@ -102,6 +111,7 @@ impl Body {
         Ok(Self {
             watch,
             link,
+            cage,
             files,
             out,
             err,
@@ -136,7 +146,8 @@ impl Body {
             cwd: cwd.as_bytes().to_vec(),
             stdio,
             session_dir: self.files.base().as_os_str().as_bytes().to_vec(),
-            open_files: engine.open_files.original,
+            open_files: Cage::open_files(&spec.limits, engine.open_files.original),
+            rlimits: self.cage.as_ref().map(Cage::rlimits).unwrap_or_default(),
             group: match self.shell.as_ref().map(|s| s.kind) {
                 Some(Kind::Ksh93) => Group::Follows,
                 _ => Group::Leads,
@@ -266,6 +277,15 @@ impl Body {
         tree::kill_all(|| {
             tree::below_for_sure(keeper, &spared).into_iter().filter(|p| Some(*p) != main).collect()
         });
+    }
+
+    /// Ends what earlier commands left running.
+    pub fn kill_background(&mut self) {
+        let (main, standby) = (self.main, self.standby());
+        tree::end_storm(self.keeper, |p| {
+            Some(*p) == main || Some(*p) == standby || self.replaced.contains(p)
+        });
+        self.background = self.find_background();
     }
 
     /// Forgets the rollback point and ends its process.

@@ -43,6 +43,7 @@ impl Task {
             run.take_base(body);
         }
         run.drain(body);
+        run.count_usage(body);
         let background = body.find_background();
         let fresh = background.iter().filter(|p| !run.older.contains(p)).map(|p| p.pid).collect();
         body.background = background;
@@ -87,6 +88,7 @@ impl Task {
         let at = Instant::now();
         run.take_base(body);
         run.drain(body);
+        run.count_usage(body);
         run::tidy(body, &run.order);
         let own_exit = run.stop.is_none() && matches!(run.died, Some(Exit::Code(_)));
         let ends_session =

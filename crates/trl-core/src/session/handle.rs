@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::mpsc;
+use trl_proto::limits::LimitsInfo;
 use trl_proto::session::{Running, SessionInfo, SessionState};
 use trl_proto::{Dialect, Error, ErrorCode, ExecutionId};
 
@@ -37,6 +38,8 @@ pub struct Public {
     pub running: Option<Arc<Execution>>,
     /// The execution of a direct command.
     pub direct: Option<ExecutionId>,
+    /// What came of its limits.
+    pub limits: Option<LimitsInfo>,
     /// Why and when it ended.
     pub ended: Option<(String, Instant)>,
 }
@@ -51,7 +54,9 @@ impl Session {
     pub fn reopened(&self, secrets: Secrets) -> Arc<Self> {
         let public = self.public();
         let spec = self.spec.reopened(public.working_dir.clone(), secrets);
-        Self::with_past(spec, self.created, public.commands)
+        let session = Self::with_past(spec, self.created, public.commands);
+        session.public().limits.clone_from(&public.limits);
+        session
     }
 
     fn with_past(spec: Spec, created: Stamp, commands: u64) -> Arc<Self> {
@@ -64,6 +69,7 @@ impl Session {
             pid: None,
             running: None,
             direct: None,
+            limits: None,
             ended: None,
         };
         Arc::new(Self {
@@ -140,6 +146,7 @@ impl Session {
             timeout_s: self.spec.timeout.as_secs() + u64::from(self.spec.timeout.subsec_nanos() > 0),
             on_exit: self.spec.on_exit,
             renewal: self.spec.renewal,
+            limits: public.limits.clone(),
             pid: public.pid,
             running,
             execution_id: public.direct.clone(),

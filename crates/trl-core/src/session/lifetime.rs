@@ -29,6 +29,7 @@ impl Task {
             Ok(body) => body,
             Err(error) => return self.start_failed_with(then, error),
         };
+        self.session.public().limits = body.cage.as_ref().map(|cage| cage.info.clone());
         self.body = Some(body);
         match &self.session.spec.program {
             Program::Shell { .. } => self.restart(then),
@@ -188,6 +189,7 @@ impl Task {
                 run.end_early(Stop::new(Why::Cancel, Signal::KILL, grace));
             }
             run.drain(body);
+            run.count_usage(body);
             self.publish_at_end(Box::new(Done { run: *run, at: Instant::now() }));
         }
     }
@@ -224,6 +226,9 @@ impl Task {
         self.rescue_pending();
         let Some(body) = &self.body else { return self.over() };
         self.renewing = None;
+        if let Some(cage) = &body.cage {
+            cage.kill(body.keeper);
+        }
         body.link.let_go();
         // It may have been stopped by one of its own.
         if let Some(keeper) = tree::identify(body.keeper) {
@@ -260,6 +265,7 @@ impl Task {
         let then = match (phase, &mut self.body) {
             (Phase::Running(mut run), Some(body)) => {
                 run.drain(body);
+                run.count_usage(body);
                 Then::Publish(Box::new(Done { run: *run, at: Instant::now() }))
             }
             (

@@ -22,6 +22,7 @@ pub mod body;
 mod finish;
 pub mod handle;
 mod lifetime;
+mod limits;
 pub mod messages;
 mod phase;
 mod recover;

@@ -179,6 +179,7 @@ impl Task {
             lost_commands: None,
             background_pids: None,
             working_dir: cwd,
+            usage: None,
         };
         execution.finish(outcome);
         self.engine.executions.retire(&execution);

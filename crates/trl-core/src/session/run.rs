@@ -9,6 +9,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use trl_proto::exec::{Omitted, Outcome, Range, ShellState};
+use trl_proto::limits::{Limit, Limits, Usage};
 use trl_proto::{Error, ErrorCode};
 use trl_sys::fifo::Found;
 use trl_sys::reap::Exit;
@@ -16,7 +17,7 @@ use trl_sys::tree::Proc;
 
 use super::body::{Body, exit_parts, shortage};
 use super::messages::{Order, Stdin};
-use super::stop::Stop;
+use super::stop::{Stop, Why};
 use crate::execution::millis;
 use crate::output::Log;
 use crate::random::Nonce;
@@ -33,6 +34,16 @@ pub struct Run {
     pub nonce: Nonce,
     pub started: Instant,
     pub deadline: Option<Instant>,
+    /// What its end at the deadline is called.
+    pub overdue: Why,
+    /// What its session may use.
+    limits: Limits,
+    /// Bytes of output it may still print, with a limit on them.
+    output_left: Option<u64>,
+    /// It printed more than that, which was dropped.
+    pub too_loud: bool,
+    /// What it used, once it is over.
+    usage: Option<Usage>,
     /// Somebody has signalled it or fed its stdin: to hand it to another shell would undo that.
     pub touched: bool,
     /// Being ended.
@@ -79,6 +90,9 @@ impl Run {
     /// Writes the command's files and tells the shell.
     pub fn begin(order: Order, body: &mut Body) -> Result<Self, Box<(Order, Error)>> {
         let nonce = Nonce::random();
+        if let Some(cage) = &mut body.cage {
+            cage.begin(body.keeper);
+        }
         match tell(&order, body, nonce) {
             Err(e) => Err(Box::new((order, write_error(&e)))),
             Ok(feeders) => Ok(Self::new(order, body, nonce, feeders)),
@@ -103,9 +117,16 @@ impl Run {
 
     fn new(order: Order, body: &Body, nonce: Nonce, feeders: Feeders) -> Self {
         let started = Instant::now();
-        let deadline = (!order.timeout.is_zero()).then(|| started.checked_add(order.timeout)).flatten();
+        let limits = body.cage.as_ref().map(|cage| cage.limits).unwrap_or_default();
+        let (longest, overdue) = longest(order.timeout, limits.wall_s);
+        let deadline = longest.and_then(|longest| started.checked_add(longest));
         order.execution.start(started);
         Self {
+            overdue,
+            limits,
+            output_left: limits.output_bytes,
+            too_loud: false,
+            usage: None,
             nonce,
             touched: false,
             started,
@@ -166,7 +187,7 @@ impl Run {
             let found = with_buffer(|buf| {
                 let found = outlet.read(buf);
                 if let Found::Bytes(n) = found {
-                    log.append(&buf[..n]);
+                    self.keep(&log, &buf[..n]);
                 }
                 found
             });
@@ -175,6 +196,22 @@ impl Run {
             }
         }
         true
+    }
+
+    /// As much of it as it may print.
+    fn keep(&mut self, log: &Log, bytes: &[u8]) {
+        let Some(left) = &mut self.output_left else { return log.append(bytes) };
+        let fits = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+        *left -= fits as u64;
+        self.too_loud |= fits < bytes.len();
+        log.append(&bytes[..fits]);
+    }
+
+    /// What it used, as long as somebody knows.
+    pub fn count_usage(&mut self, body: &mut Body) {
+        let hit = self.stop.as_ref().and_then(Stop::limit).or(self.too_loud.then_some(Limit::OutputBytes));
+        let keeper = body.keeper;
+        self.usage = body.cage.as_mut().map(|cage| cage.usage(keeper, hit));
     }
 
     fn log(&self, source: Source) -> std::sync::Arc<Log> {
@@ -214,7 +251,7 @@ impl Run {
             [(&mut body.out, Source::Stdout, seen_out), (&mut body.err, Source::Stderr, seen_err)]
         {
             if seen.has_bytes {
-                take_pending(outlet, &self.log(source));
+                self.take_pending(outlet, &self.log(source));
             }
         }
         if self.died.is_some() && !self.base.is_empty() {
@@ -229,12 +266,38 @@ impl Run {
         }
     }
 
+    /// Reads exactly what is in the pipe now.
+    fn take_pending(&mut self, outlet: &mut Outlet, log: &Log) {
+        let mut left = outlet.pending();
+        while left > 0 {
+            let found = with_buffer(|buf| {
+                let most = left.min(buf.len());
+                let found = outlet.read(&mut buf[..most]);
+                if let Found::Bytes(n) = found {
+                    self.keep(log, &buf[..n]);
+                }
+                found
+            });
+            match found {
+                Found::Bytes(n) => left -= n,
+                _ => return,
+            }
+        }
+    }
+
     fn count(&self) -> Totals {
         let execution = &self.order.execution;
         let range = |r: Option<(u64, u64)>| r.map(|(from, to)| Range { from, to });
         let omitted =
             Omitted { stdout: range(execution.stdout.omitted()), stderr: range(execution.stderr.omitted()) };
         Totals { stdout: execution.stdout.total(), stderr: execution.stderr.total(), omitted }
+    }
+
+    /// The limit on files is the kernel's, and shows in how it ended.
+    fn explained(&self, usage: Usage, code: i32) -> Usage {
+        const BY_SIGXFSZ: i32 = 128 + 25;
+        let by_file = self.limits.file_size_bytes.is_some() && code == BY_SIGXFSZ;
+        Usage { limit_hit: usage.limit_hit.or(by_file.then_some(Limit::FileSizeBytes)), ..usage }
     }
 
     /// How it ended.
@@ -255,7 +318,7 @@ impl Run {
             duration_ms: millis(end.at.saturating_duration_since(self.started)),
             waited_ms: millis(self.started.saturating_duration_since(self.order.received)),
             timed_out: self.stop.as_ref().is_some_and(Stop::is_timeout),
-            cancelled: self.stop.as_ref().is_some_and(|s| !s.is_timeout()),
+            cancelled: self.stop.as_ref().is_some_and(Stop::is_cancel),
             stdout_bytes: stdout,
             stderr_bytes: stderr,
             omitted: (omitted != Omitted::default()).then_some(omitted),
@@ -263,6 +326,7 @@ impl Run {
             lost_commands: (end.lost > 0).then_some(end.lost),
             background_pids: (!end.background.is_empty()).then_some(end.background),
             working_dir: end.cwd,
+            usage: self.usage.clone().map(|usage| self.explained(usage, code)),
         }
     }
 }
@@ -281,22 +345,13 @@ fn with_buffer<T>(f: impl FnOnce(&mut [u8]) -> T) -> T {
     BUFFER.with_borrow_mut(|buf| f(buf))
 }
 
-/// Reads exactly what is in the pipe now.
-fn take_pending(outlet: &mut Outlet, log: &Log) {
-    let mut left = outlet.pending();
-    while left > 0 {
-        let found = with_buffer(|buf| {
-            let most = left.min(buf.len());
-            let found = outlet.read(&mut buf[..most]);
-            if let Found::Bytes(n) = found {
-                log.append(&buf[..n]);
-            }
-            found
-        });
-        match found {
-            Found::Bytes(n) => left -= n,
-            _ => return,
-        }
+/// Until when a command may run, and what it is called when that has come: the nearer of its timeout and its limit.
+fn longest(timeout: Duration, wall_s: Option<f64>) -> (Option<Duration>, Why) {
+    let timeout = (!timeout.is_zero()).then_some(timeout);
+    match (timeout, wall_s.map(Duration::from_secs_f64)) {
+        (None, Some(wall)) => (Some(wall), Why::Limit(Limit::WallS)),
+        (Some(timeout), Some(wall)) if wall < timeout => (Some(wall), Why::Limit(Limit::WallS)),
+        (timeout, _) => (timeout, Why::Timeout),
     }
 }
 

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use trl_proto::limits::Limits;
 use trl_proto::session::{CreateParams, OnExit, Renewal};
 use trl_proto::{Error, ErrorCode, SessionId};
 use zeroize::Zeroizing;
 
 use crate::env::{Env, Inherited};
 use crate::execution::{Execution, Place};
+use crate::limits::asked::{Widening, resolve as resolve_limits};
 use crate::output::Log;
 use crate::settings::Settings;
 use crate::shell::kind::{Kind, find_program};
@@ -44,6 +46,8 @@ pub struct Spec {
     pub timeout: Duration,
     pub on_exit: OnExit,
     pub renewal: Renewal,
+    /// What its programs may use; as asked for until it is [within the settings](Spec::within_settings).
+    pub limits: Limits,
 }
 
 /// Values that are never shown, logged or kept after the session. Their names stay.
@@ -110,7 +114,14 @@ impl Spec {
             timeout: seconds(params.timeout_s, "timeout_s")?.unwrap_or(default_timeout),
             on_exit: params.on_exit.unwrap_or_default(),
             renewal: params.renewal.unwrap_or_default(),
+            limits: params.limits.unwrap_or_default(),
         })
+    }
+
+    /// With the limits that hold for whoever asked for it.
+    pub fn within_settings(self, settings: &Settings, widening: Widening) -> Result<Self, Error> {
+        let limits = resolve_limits(self.limits, &settings.limits, widening)?;
+        Ok(Self { limits, ..self })
     }
 
     /// The same session again, where it was when it closed.
@@ -127,6 +138,7 @@ impl Spec {
             timeout: self.timeout,
             on_exit: self.on_exit,
             renewal: self.renewal,
+            limits: self.limits,
         }
     }
 

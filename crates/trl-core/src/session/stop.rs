@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use trl_proto::limits::Limit;
 use trl_sys::tree::{self, Proc};
 
 /// Why a command is ended.
@@ -19,6 +20,8 @@ use trl_sys::tree::{self, Proc};
 pub enum Why {
     Timeout,
     Cancel,
+    /// It met a limit that is ours to enforce.
+    Limit(Limit),
 }
 
 #[derive(Debug)]
@@ -67,7 +70,19 @@ impl Stop {
     }
 
     pub fn is_timeout(&self) -> bool {
-        self.why == Why::Timeout
+        matches!(self.why, Why::Timeout | Why::Limit(Limit::WallS))
+    }
+
+    pub fn is_cancel(&self) -> bool {
+        self.why == Why::Cancel
+    }
+
+    /// The limit it is ended for.
+    pub fn limit(&self) -> Option<Limit> {
+        match self.why {
+            Why::Limit(limit) => Some(limit),
+            Why::Timeout | Why::Cancel => None,
+        }
     }
 
     /// Whether anything was signalled yet.

@@ -33,7 +33,7 @@ use super::handle::Session;
 use super::messages::{Ending, Manner, Message, Order, Reply};
 use super::phase::{EndPlan, Phase, Renewing, Then};
 use super::run::Run;
-use super::stop::{Look, Stop, Why};
+use super::stop::{Look, Stop};
 use crate::engine::Engine;
 use crate::seats::Seat;
 use crate::shell::channel::Source;
@@ -221,6 +221,9 @@ impl Task {
             && run.rests.is_none()
         {
             run.pump(body);
+            if run.too_loud {
+                return self.silence();
+            }
             if self.engine.is_shared() {
                 run.rest();
             }
@@ -342,10 +345,11 @@ impl Task {
         if self.renewing.as_ref().is_some_and(|r| now >= r.until) {
             self.renewal_failed();
         }
+        self.watch_limits(now);
         match &mut self.phase {
             Phase::Running(run) => {
                 if run.stop.is_none() && run.deadline.is_some_and(|d| now >= d) {
-                    run.end_early(Stop::new(Why::Timeout, Signal::TERM, self.engine.settings.grace));
+                    run.end_early(Stop::new(run.overdue, Signal::TERM, self.engine.settings.grace));
                 }
                 let rested = run.rests.take_if(|until| now >= *until).is_some();
                 if rested || run.paused.is_some_and(|until| now >= until) {
@@ -447,7 +451,7 @@ impl Task {
             Phase::Absent | Phase::Awaiting { .. } | Phase::Over => None,
         };
         let renewing = self.renewing.as_ref().map(|r| r.until);
-        [own, renewing, self.body.as_ref().and_then(soon)].into_iter().flatten().min()
+        [own, renewing, self.next_watch(), self.body.as_ref().and_then(soon)].into_iter().flatten().min()
     }
 
     pub(super) fn paused_logs(&self) -> Option<(Arc<crate::output::Log>, Arc<crate::output::Log>)> {

@@ -45,6 +45,7 @@ pub(super) fn finish(engine: &Engine, terminal: &Terminal, exit: Exit, early: Op
         lost_commands: None,
         background_pids: None,
         working_dir: terminal.public().cwd.clone(),
+        usage: terminal.public().usage.clone(),
     };
     let happening = Happening::ExecFinished {
         session_id: None,

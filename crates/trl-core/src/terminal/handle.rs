@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use tokio::sync::{broadcast, mpsc, oneshot};
+use trl_proto::limits::{LimitsInfo, Usage};
 use trl_proto::terminal::{TerminalInfo, TerminalState};
 use trl_proto::{Error, ErrorCode};
 use trl_screen::{Event, Screen, Snapshot};
@@ -57,6 +58,10 @@ pub struct Public {
     /// Why and when it ended.
     pub ended: Option<(String, Instant)>,
     pub destroy_at: Option<Instant>,
+    /// What came of its limits.
+    pub limits: Option<LimitsInfo>,
+    /// What was used, once it has ended.
+    pub usage: Option<Usage>,
     pub clients: Clients,
     /// Since when nobody is attached.
     pub detached: Instant,
@@ -146,6 +151,8 @@ impl Terminal {
             exit: None,
             ended: None,
             destroy_at: None,
+            limits: None,
+            usage: None,
             clients: Clients::new(spec.policy),
             detached: Instant::now(),
             inputs: HashMap::new(),
@@ -262,6 +269,8 @@ impl Terminal {
             exit_code: public.exit.map(Exit::shell_code),
             signal: public.exit.and_then(signal_name),
             ended: public.ended.as_ref().map(|(why, _)| why.clone()),
+            limits: public.limits.clone(),
+            usage: public.usage.clone(),
             destroy_in_s: public
                 .destroy_at
                 .map(|at| at.saturating_duration_since(Instant::now()).as_secs_f64()),

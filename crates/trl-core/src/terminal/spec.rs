@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use trl_proto::limits::Limits;
 use trl_proto::terminal::{CreateParams, SizePolicy};
 use trl_proto::{Error, TerminalId};
 use trl_sys::pty::Size;
 
 use crate::env::{Env, Inherited};
+use crate::limits::asked::{Widening, resolve as resolve_limits};
 use crate::session::spec::{Asked, Home, Secrets, checked_name, environ, find, plain_argv};
 use crate::settings::Settings;
 
@@ -27,6 +29,8 @@ pub struct Spec {
     pub policy: SizePolicy,
     /// Replayed to a client that asks for nothing better.
     pub scrollback: usize,
+    /// What its programs may use; as asked for until it is [within the settings](Spec::within_settings).
+    pub limits: Limits,
 }
 
 /// What every client of ours understands, whatever the daemon was started in.
@@ -80,7 +84,14 @@ impl Spec {
             size: checked_size(params.cols.unwrap_or(80), params.rows.unwrap_or(24))?,
             policy: params.size_policy.unwrap_or_default(),
             scrollback: usize::try_from(scrollback).unwrap_or(usize::MAX),
+            limits: params.limits.unwrap_or_default(),
         })
+    }
+
+    /// With the limits that hold for whoever asked for it.
+    pub fn within_settings(self, settings: &Settings, widening: Widening) -> Result<Self, Error> {
+        let limits = resolve_limits(self.limits, &settings.limits, widening)?;
+        Ok(Self { limits, ..self })
     }
 
     /// `KEY=value` items for execve.

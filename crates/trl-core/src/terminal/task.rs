@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use tokio::sync::oneshot;
 use trl_proto::event::Happening;
+use trl_proto::limits::Limit;
 use trl_proto::{Error, ErrorCode};
 use trl_screen::{Event, Fed};
 use trl_sys::link::{Group, Notice, Request, Spawn};
@@ -30,6 +31,8 @@ use super::pump::{Flood, Loudness, Pump};
 use crate::clock::Stamp;
 use crate::engine::{Counters, Engine};
 use crate::execution::Early;
+use crate::limits::cage::Tenant;
+use crate::limits::{Cage, Verdict};
 use crate::seats::Seat;
 use crate::session::alarm::Alarm;
 use crate::session::body::start_error;
@@ -70,6 +73,12 @@ struct Task {
     pump: Arc<Pump>,
     reader: Reader,
     loudness: Loudness,
+    /// What holds its programs to their limits, if it has any.
+    cage: Option<Cage>,
+    /// When its time is up.
+    wall: Option<Instant>,
+    /// The limit it is ended for.
+    hit: Option<Limit>,
     /// Something is on the tape that the model was not told of.
     fresh: bool,
     seat: Option<Seat>,
@@ -90,7 +99,8 @@ enum Phase {
 pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: Seat, created: Reply<()>) {
     match open(&engine, &terminal) {
         Err(e) => drop(created.send(Err(start_error("prepare", &e)))),
-        Ok((master, ear, link, watch, order)) => {
+        Ok(Opened { master, ear, link, watch, order, cage }) => {
+            terminal.public().limits = cage.as_ref().map(|cage| cage.info.clone());
             let pump = Arc::new(Pump::new(Arc::clone(&terminal), &master));
             let task = Task {
                 terminal,
@@ -110,6 +120,9 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
                 pump,
                 reader: Reader::Here(ear),
                 loudness: Loudness::default(),
+                cage,
+                wall: None,
+                hit: None,
                 fresh: false,
                 seat: Some(seat),
             };
@@ -118,13 +131,24 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
     }
 }
 
-fn open(engine: &Engine, terminal: &Terminal) -> io::Result<(Master, Ear, Link, Watch, Request)> {
+/// What a terminal's task begins with.
+struct Opened {
+    master: Master,
+    ear: Ear,
+    link: Link,
+    watch: Watch,
+    order: Request,
+    cage: Option<Cage>,
+}
+
+fn open(engine: &Engine, terminal: &Terminal) -> io::Result<Opened> {
     let spec = &terminal.spec;
     let dir = engine.place.session_dir(spec.id.as_str())?;
     let master = Master::open(spec.size)?;
     let ear = master.listen()?;
     let watch = Watch::new()?;
-    let link = Link::new(engine.keeper()?, &watch)?;
+    let (link, cage) = engine.keeper_within(&spec.limits, Tenant::Program)?;
+    let link = Link::new(link, &watch)?;
     let device = master.device()?;
     let mut env = spec.environ();
     env.push([b"PWD=", spec.working_dir.as_bytes()].concat());
@@ -134,11 +158,12 @@ fn open(engine: &Engine, terminal: &Terminal) -> io::Result<(Master, Ear, Link, 
         cwd: spec.working_dir.as_bytes().to_vec(),
         stdio: [device.clone(), device.clone(), device],
         session_dir: dir.as_os_str().as_bytes().to_vec(),
-        open_files: engine.open_files.original,
+        open_files: Cage::open_files(&spec.limits, engine.open_files.original),
+        rlimits: cage.as_ref().map(Cage::rlimits).unwrap_or_default(),
         group: Group::Leads,
         terminal: true,
     });
-    Ok((master, ear, link, watch, order))
+    Ok(Opened { master, ear, link, watch, order, cage })
 }
 
 /// Who reads the pseudo-terminal.
@@ -226,7 +251,61 @@ impl Task {
             Phase::Over => None,
         };
         let flush = self.owes_keeper().then(|| Instant::now() + Duration::from_millis(1));
-        [own, flush].into_iter().flatten().min()
+        [own, flush, self.next_watch()].into_iter().flatten().min()
+    }
+
+    /// When to look at what its programs use.
+    fn next_watch(&self) -> Option<Instant> {
+        if self.phase != Phase::Live {
+            return None;
+        }
+        // A flood is read elsewhere, and nobody here hears how much it is.
+        let flooded =
+            self.terminal.spec.limits.output_bytes.is_some() && matches!(self.reader, Reader::Elsewhere(_));
+        let flood = flooded.then(|| Instant::now() + LOOK);
+        let cage = self.cage.as_ref().and_then(Cage::next_look);
+        [self.wall, cage, flood].into_iter().flatten().min()
+    }
+
+    fn watch_limits(&mut self, now: Instant) {
+        if self.phase != Phase::Live {
+            return;
+        }
+        let keeper = self.terminal.keeper();
+        let due = |cage: &&mut Cage| cage.next_look().is_some_and(|at| now >= at);
+        let seen = match self.cage.as_mut().filter(due).map(|cage| cage.look(keeper)) {
+            Some(Verdict::Exceeded(limit)) => Some(limit),
+            Some(Verdict::Within) | None => None,
+        };
+        let overdue = self.wall.is_some_and(|at| now >= at).then_some(Limit::WallS);
+        let most = self.terminal.spec.limits.output_bytes;
+        let loud = most.is_some_and(|most| self.terminal.tape.head() > most).then_some(Limit::OutputBytes);
+        if let Some(limit) = seen.or(overdue).or(loud) {
+            self.meet(limit);
+        }
+    }
+
+    /// It used up what it may: it ends.
+    fn meet(&mut self, limit: Limit) {
+        tracing::info!(terminal = %self.terminal.spec.id, limit = limit.name(), "a limit was met");
+        self.hit = Some(limit);
+        if limit == Limit::Pids {
+            tree::end_storm(self.terminal.keeper(), |_| false);
+        }
+        let grace = match limit {
+            Limit::MemoryBytes | Limit::Pids => Duration::ZERO,
+            _ => self.engine.settings.terminal_grace,
+        };
+        let why = if limit == Limit::WallS { Early::TimedOut } else { Early::Limited };
+        self.end(format!("it met its limit on {}", limit.name()), why, grace);
+    }
+
+    /// What was used, as long as somebody knows.
+    fn count_usage(&mut self) {
+        let keeper = self.terminal.keeper();
+        let hit = self.hit;
+        let usage = self.cage.as_mut().map(|cage| cage.usage(keeper, hit));
+        self.terminal.public().usage = usage;
     }
 
     /// Part of its request is still on the way.
@@ -238,6 +317,7 @@ impl Task {
         if self.owes_keeper() && self.link.flush().is_err() {
             return self.keeper_gone();
         }
+        self.watch_limits(now);
         match self.phase {
             Phase::Starting { until } if now >= until => {
                 self.fail(Error::new(ErrorCode::ShellStartFailed, "the program did not come up in time"));
@@ -367,6 +447,9 @@ impl Task {
         let Reader::Here(ear) = &self.reader else { return };
         let taken = self.pump.turn(ear);
         self.fresh |= taken > 0;
+        if self.terminal.spec.limits.output_bytes.is_some_and(|most| self.terminal.tape.head() > most) {
+            self.watch_limits(Instant::now());
+        }
         if self.loudness.hears(taken) {
             match self.engine.floods.read(&self.pump, &self.master) {
                 Ok(flood) => self.reader = Reader::Elsewhere(flood),
@@ -440,6 +523,8 @@ impl Task {
     fn started(&mut self, pid: i32) {
         self.terminal.public().pid = Some(pid);
         self.phase = Phase::Live;
+        let wall = self.terminal.spec.limits.wall_s.map(Duration::from_secs_f64);
+        self.wall = wall.and_then(|wall| Instant::now().checked_add(wall));
         Counters::add(&self.engine.counters.terminals);
         let (terminal_id, shell) = (self.terminal.spec.id.clone(), self.terminal.spec.argv[0].clone());
         self.engine.events.emit(&self.terminal.spec.owner, Happening::TerminalCreated { terminal_id, shell });
@@ -502,6 +587,10 @@ impl Task {
 
     /// The keeper kills whatever is left and ends.
     fn let_go(&mut self) {
+        self.count_usage();
+        if let Some(cage) = &self.cage {
+            cage.kill(self.terminal.keeper());
+        }
         self.link.let_go();
         self.phase = Phase::LettingGo { until: Instant::now() + LET_GO_LIMIT };
     }
@@ -522,6 +611,10 @@ impl Task {
 
     /// Everything below the keeper is gone: what the kernel holds is all there will ever be.
     fn settle(&mut self) {
+        if self.terminal.public().usage.is_none() {
+            self.count_usage();
+        }
+        self.cage = None;
         self.master.let_go_of_peer();
         self.phase = Phase::Settling { until: Instant::now() + SETTLE_LIMIT };
         self.pump.finish();
@@ -544,6 +637,12 @@ impl Task {
             let mut public = self.terminal.public();
             public.pid = None;
             public.exit = Some(exit);
+            if let Some(usage) = &mut public.usage
+                && self.terminal.spec.limits.file_size_bytes.is_some()
+                && exit == Exit::Signal(Signal::XFSZ.as_raw())
+            {
+                usage.limit_hit.get_or_insert(Limit::FileSizeBytes);
+            }
             public.destroy_at = None;
             public.ended = Some((reason.clone(), Instant::now()));
         }

@@ -10,7 +10,9 @@
 mod attach;
 mod call;
 mod daemon;
+mod debug;
 mod docs;
+mod doctor;
 mod events;
 mod exec;
 mod failure;
@@ -79,6 +81,11 @@ enum Command {
     Stats(print::Output),
     /// Show the daemon's limits, paths and methods
     Info(print::Output),
+    /// Say what this machine can do, and what could be better
+    Doctor(doctor::DoctorArgs),
+    /// Gather what a bug report needs
+    #[command(subcommand)]
+    Debug(debug::DebugCommand),
     /// End the daemon and all its sessions
     Stop(daemon::StopArgs),
     /// Make, list and revoke tokens for agents, viewers and operators
@@ -143,6 +150,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Ping(output) => talk(&base, async |config| daemon::ping(config, output).await),
         Command::Stats(output) => talk(&base, async |config| daemon::stats(config, output).await),
         Command::Info(output) => talk(&base, async |config| daemon::info(config, output).await),
+        Command::Doctor(args) => talk(&base, async |config| doctor::show(config, args).await),
+        Command::Debug(command) => talk(&base, async |config| debug::run(config, command).await),
         Command::Stop(args) => talk(&base, async |config| daemon::stop(config, &args).await),
         Command::Token(command) => talk(&base, async |config| token::run(config, command).await),
         Command::Events(args) => talk(&base, async |config| events::follow(config, args).await),

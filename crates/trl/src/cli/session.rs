@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use trl_proto::limits::{Limit, Limits};
 use trl_proto::session::{
     CreateParams, DestroyParams, GetParams, ListParams, SessionInfo, SessionList, SessionParams, SessionState,
 };
@@ -59,6 +60,9 @@ pub(super) struct NewArgs {
     /// Mark it, to find it by in `session ls`
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = assignment)]
     labels: Vec<(String, String)>,
+    /// What its programs may use: memory_bytes, cpu, cpu_time_s, pids, open_files, file_size_bytes, output_bytes, wall_s
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = limit)]
+    limits: Vec<(Limit, f64)>,
     #[command(flatten)]
     autostart: Autostart,
     #[command(flatten)]
@@ -98,6 +102,33 @@ pub(super) struct OpenArgs {
     secret_env: Vec<(String, String)>,
     #[command(flatten)]
     one: OneArgs,
+}
+
+/// `memory_bytes=1GiB`, `wall_s=2m`, `cpu=0.5`.
+pub(super) fn limit(text: &str) -> Result<(Limit, f64), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    let limit = by_name::<Limit>(name)?;
+    let number = match limit {
+        Limit::Cpu | Limit::CpuTimeS | Limit::WallS => units::duration(value).ok().map(|d| d.as_secs_f64()),
+        _ => units::whole(value).map(|n| n as f64),
+    };
+    number.map(|number| (limit, number)).ok_or_else(|| format!("`{value}` is no value of {name}"))
+}
+
+/// As the wire has them; the last of two wins.
+pub(super) fn limits(given: &[(Limit, f64)]) -> Option<Limits> {
+    let find = |limit: Limit| given.iter().rev().find(|(given, _)| *given == limit).map(|(_, value)| *value);
+    let whole = |limit: Limit| find(limit).map(|value| value as u64);
+    (!given.is_empty()).then(|| Limits {
+        memory_bytes: whole(Limit::MemoryBytes),
+        cpu: find(Limit::Cpu),
+        cpu_time_s: find(Limit::CpuTimeS),
+        pids: whole(Limit::Pids),
+        open_files: whole(Limit::OpenFiles),
+        file_size_bytes: whole(Limit::FileSizeBytes),
+        output_bytes: whole(Limit::OutputBytes),
+        wall_s: find(Limit::WallS),
+    })
 }
 
 /// By its name only: arguments can be seen by everybody, and errors by many.
@@ -147,6 +178,7 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
         name: args.name,
         timeout_s: args.timeout.map(|timeout| timeout.as_secs_f64()),
         labels: some(args.labels),
+        limits: limits(&args.limits),
         ..CreateParams::default()
     };
     let created: Value = client.call(Method::SessionCreate, &params).await?;

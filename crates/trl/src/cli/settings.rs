@@ -50,7 +50,7 @@ fn token_origin(config: &Config) -> String {
     }
 }
 
-fn as_json(config: &Config) -> Value {
+pub(super) fn as_json(config: &Config) -> Value {
     let settings: Map<String, Value> = KEYS
         .iter()
         .map(|key| {

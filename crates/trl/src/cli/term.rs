@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
+use trl_proto::limits::Limit;
 use trl_proto::terminal::{
     CreateParams, DestroyParams, ListParams, ResizeParams, Screen, ScreenFormat, ScreenParams, SignalParams,
     SizePolicy, TerminalInfo, TerminalList, TerminalParams, TerminalState,
@@ -16,7 +17,7 @@ use super::print::{self, Format, Output};
 use super::record::{self, RecordArgs};
 use super::run::{Autostart, absolute, assignment};
 use super::send;
-use super::session::{ago, done, secret};
+use super::session::{ago, done, limit, limits, secret};
 use super::table::Table;
 use crate::client::{self, Auth, Client, Start};
 use crate::config::{Config, units};
@@ -82,6 +83,9 @@ pub(super) struct NewArgs {
     /// Mark it
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = assignment)]
     labels: Vec<(String, String)>,
+    /// What its programs may use: memory_bytes, cpu, cpu_time_s, pids, open_files, file_size_bytes, output_bytes, wall_s
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = limit)]
+    limits: Vec<(Limit, f64)>,
     #[command(flatten)]
     autostart: Autostart,
     #[command(flatten)]
@@ -190,6 +194,7 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
         name: args.name,
         labels: some(args.labels),
         size_policy: args.size_policy,
+        limits: limits(&args.limits),
         ..CreateParams::default()
     };
     let created: Value = client.call(Method::TerminalCreate, &params).await?;

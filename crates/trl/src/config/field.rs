@@ -79,6 +79,33 @@ impl Field for u64 {
     }
 }
 
+/// 0 is none.
+impl Field for Option<u64> {
+    fn read(raw: &Raw<'_>) -> Result<Self, String> {
+        u64::read(raw).map(|number| Some(number).filter(|n| *n != 0))
+    }
+
+    fn magnitude(&self) -> Option<u64> {
+        *self
+    }
+
+    fn show(&self) -> Value {
+        json!(self)
+    }
+}
+
+/// 0 is none; durations have units.
+impl Field for Option<f64> {
+    fn read(raw: &Raw<'_>) -> Result<Self, String> {
+        let number = Duration::read(raw).map_err(|_| "must be a number, 0 or more")?.as_secs_f64();
+        Ok(Some(number).filter(|n| *n != 0.0))
+    }
+
+    fn show(&self) -> Value {
+        json!(self)
+    }
+}
+
 impl Field for bool {
     fn read(raw: &Raw<'_>) -> Result<Self, String> {
         match (raw, raw.text()) {

@@ -186,6 +186,22 @@ pub(crate) static KEYS: &[Key] = &[
         "Sessions the socket's default agent may have; 0 is as many as the daemon"
     )
     .range(0..=1_000_000),
+    key!(
+        "limits.memory_bytes",
+        settings.limits.memory_bytes,
+        "Memory the programs of a session may use together; agents may ask for less, 0 is no limit"
+    )
+    .default_words("none")
+    .range(0..=1024 * TIB),
+    key!("limits.cpu", settings.limits.cpu, "Processors they may keep busy, such as 0.5").default_words("none"),
+    key!("limits.cpu_time_s", settings.limits.cpu_time_s, "Processor time of one command").default_words("none"),
+    key!("limits.pids", settings.limits.pids, "Processes and threads of a session").default_words("none"),
+    key!("limits.open_files", settings.limits.open_files, "Descriptors of each process").default_words("none"),
+    key!("limits.file_size_bytes", settings.limits.file_size_bytes, "The largest file a process may make")
+        .default_words("none"),
+    key!("limits.output_bytes", settings.limits.output_bytes, "What one command may print").default_words("none"),
+    key!("limits.wall_s", settings.limits.wall_s, "How long one command may take, whatever timeout it asks for")
+        .default_words("none"),
     key!("log.level", log.level, "Level (error, warn, info, debug, trace) or filter of the log on stderr")
         .env("TRL_LOG")
         .flag(Flag::Engine("log-level")),

@@ -10,10 +10,11 @@
 //! - [`startup`]: the socket's directory, lock and address. - [`auth`]: tokens, tickets, failed attempts.
 //! - [`http`]: the door for programs and browsers. - [`lines`], [`outbox`]: bytes in, bytes out, both bounded.
 //! - [`connection`]: one client. - [`principal`]: who it is and what it may do.
-//! - [`rpc`]: the dispatch table. - [`follow`]: pushes after a reply.
+//! - [`rpc`]: the dispatch table. - [`doctor`]: what could be better. - [`follow`]: pushes after a reply.
 
 mod auth;
 mod connection;
+mod doctor;
 mod follow;
 mod http;
 mod lines;
@@ -99,6 +100,7 @@ pub(crate) struct Server {
     agent_max_sessions: usize,
     authority: Authority,
     socket: Option<PathBuf>,
+    data_dir: PathBuf,
     connections: AtomicUsize,
     /// Those of them that came through the HTTP door.
     visitors: AtomicUsize,
@@ -181,6 +183,7 @@ fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime, 
         agent_max_sessions: config.agent_max_sessions,
         authority,
         socket: (!config.socket.as_os_str().is_empty()).then_some(config.socket),
+        data_dir: config.data_dir,
         connections: AtomicUsize::new(0),
         visitors: AtomicUsize::new(0),
         stop: watch::Sender::new(None),

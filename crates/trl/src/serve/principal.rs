@@ -11,6 +11,7 @@ use tokio::net::UnixStream;
 use trl_core::Manager;
 use trl_core::events::Told;
 use trl_core::execution::Execution;
+use trl_core::limits::asked::Widening;
 use trl_core::manager::{Caller, Origin};
 use trl_core::session::handle::Session;
 use trl_core::terminal::Terminal;
@@ -96,6 +97,10 @@ impl Principal {
         Caller {
             name: name.into(),
             max_sessions: if bounded { agents_most } else { usize::MAX },
+            widening: match self.role() {
+                Role::Operator => Widening::Allowed,
+                Role::Agent | Role::Viewer => Widening::Refused,
+            },
             max_own_sessions: own.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX)),
         }
     }

@@ -35,7 +35,7 @@ pub(crate) struct Answer {
 
 /// One request being served.
 pub(super) struct Call<'a> {
-    client: &'a Arc<Client>,
+    pub(super) client: &'a Arc<Client>,
     pub(super) request: &'a Request,
     pub(super) principal: Principal,
 }
@@ -50,6 +50,8 @@ pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer 
         Method::SystemPing => call.done(call.ping()),
         Method::SystemInfo => call.done(call.info()),
         Method::SystemStats => call.done(call.stats()),
+        Method::SystemDoctor => call.done(call.doctor().await),
+        Method::SystemLog => call.done(call.log()),
         Method::SystemAuth => call.done::<()>(Err(auth_misplaced())),
         Method::SystemShutdown => call.done(call.shutdown()),
         Method::SessionCreate => call.done(call.create().await),

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 mod attach;
+mod doctor;
 mod exec;
 mod reach;
 mod record;

@@ -1,0 +1,68 @@
+//! `system.doctor` and `system.log`: what a daemon knows beside what any process could find out.
+
+use std::sync::Arc;
+
+use trl_core::doctor::{machine, places, tools};
+use trl_core::manager::Caller;
+use trl_proto::doctor::{Diagnosis, Finding, Health, LogLines, LogParams};
+use trl_proto::exec::RunParams;
+use trl_proto::system::NoParams;
+use trl_proto::{Dialect, Error};
+
+use super::rpc::Call;
+use crate::logging;
+
+impl Call<'_> {
+    pub(super) async fn doctor(&self) -> Result<Diagnosis, Error> {
+        let NoParams {} = self.request.params()?;
+        let server = &self.client.server;
+        let engine = &self.manager().engine;
+        let mut rows = machine::features();
+        rows.push(machine::sandbox());
+        rows.push(machine::limits(&engine.caging.standing()));
+        rows.extend(self.programs().await);
+        rows.push(places::runtime_dir(engine.place.dir()));
+        rows.push(places::private_dir("data_dir", "Data directory", &server.data_dir));
+        rows.push(places::descriptors(engine.open_files.usable));
+        rows.push(places::memory(engine.settings.min_free_memory_bytes));
+        rows.push(approval_boundary());
+        Ok(Diagnosis::of(env!("CARGO_PKG_VERSION"), rows))
+    }
+
+    /// The daemon never forks: it asks as its clients do, with a command.
+    async fn programs(&self) -> Vec<Finding> {
+        let caller = Caller { name: Arc::from("doctor"), ..self.caller() };
+        let params = RunParams {
+            command: tools::SCRIPT.into(),
+            timeout_s: Some(tools::LIMIT.as_secs_f64()),
+            ..RunParams::default()
+        };
+        let ran = async {
+            let execution = self.manager().submit(params, &caller).await?;
+            let finished = execution.wait().await?;
+            Ok::<_, Error>(finished.result(&execution, Dialect::Plain).stdout)
+        };
+        match ran.await {
+            Ok(printed) => tools::findings(&printed),
+            Err(error) => {
+                let row =
+                    Finding::new("shell.sh", "sh", Health::Bad, format!("a command cannot be run: {error}"));
+                vec![row]
+            }
+        }
+    }
+
+    pub(super) fn log(&self) -> Result<LogLines, Error> {
+        let params: LogParams = self.request.params()?;
+        let mut lines = logging::recent();
+        let most = params.limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+        lines.drain(..lines.len().saturating_sub(most));
+        Ok(LogLines { lines })
+    }
+}
+
+/// Programs of sessions are the user's own and run unconfined, so they could get round any question asked of them.
+fn approval_boundary() -> Finding {
+    Finding::new("approval_boundary", "Approval boundary", Health::Warn, "advisory")
+        .hint("enforced for programs in a sandbox, of another user, or of another runtime")
+}
