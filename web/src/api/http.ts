@@ -64,18 +64,13 @@ export async function call<M extends keyof Methods>(
   params: Methods[M]["params"],
   signal?: AbortSignal,
 ): Promise<Methods[M]["result"]> {
-  return (await callUntyped(method, params, signal)) as Methods[M]["result"];
-}
-
-/** The same for a method that this UI was not built with; what comes back must be looked at. */
-export async function callUntyped(method: string, params: object, signal?: AbortSignal): Promise<unknown> {
   const response = await request("/rpc", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
     signal: signal ?? null,
   });
-  const reply = (await response.json()) as Reply<unknown>;
+  const reply = (await response.json()) as Reply<Methods[M]["result"]>;
   if ("result" in reply) return reply.result;
   const { message, data } = reply.error;
   throw new ApiError(response.status, data.code, message, { ...data });

@@ -22,5 +22,7 @@ export type RequestState = Schemas["RequestState"];
 export type RequestSegment = Schemas["Segment"];
 export type Verdict = Schemas["Verdict"];
 export type Scope = Schemas["Scope"];
+export type Finding = Schemas["Finding"];
+export type Health = Schemas["Health"];
 export type Distribution = Schemas["Distribution"];
 export type Range = Schemas["Range"];

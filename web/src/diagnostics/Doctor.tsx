@@ -1,14 +1,11 @@
 import { useEffect, useState, type JSX } from "react";
-import { ApiError, callUntyped, told } from "../api/http";
+import { call, told } from "../api/http";
+import type { Finding, Health } from "../api/types";
 import { useT, type Key } from "../i18n";
 import { Button } from "../ui/Button";
-import { readDiagnosis, type Diagnosis, type Health } from "./doctor";
+import { worstFirst } from "./doctor";
 
-type Known =
-  | { kind: "asking" }
-  | { kind: "unknown" }
-  | { kind: "failed"; why: string }
-  | { kind: "found"; diagnosis: Diagnosis };
+type Known = { kind: "asking" } | { kind: "failed"; why: string } | { kind: "found"; rows: Finding[] };
 
 const words: Record<Health, { label: Key; badge: string }> = {
   ok: { label: "doctor.ok", badge: "good" },
@@ -19,10 +16,9 @@ const words: Record<Health, { label: Key; badge: string }> = {
 
 async function ask(): Promise<Known> {
   try {
-    const diagnosis = readDiagnosis(await callUntyped("system.doctor", {}));
-    return diagnosis === null ? { kind: "unknown" } : { kind: "found", diagnosis };
+    const { rows } = await call("system.doctor", {});
+    return { kind: "found", rows: worstFirst(rows) };
   } catch (error) {
-    if (error instanceof ApiError && error.code === "UNKNOWN_METHOD") return { kind: "unknown" };
     return { kind: "failed", why: told(error) };
   }
 }
@@ -40,18 +36,15 @@ export function Doctor(): JSX.Element {
     <section className="card doctor" aria-label={t("doctor.title")}>
       <div className="card-head">
         <h2>{t("doctor.title")}</h2>
-        {known.kind !== "unknown" && (
-          <Button icon="refresh" kind="quiet" disabled={known.kind === "asking"} onClick={again}>
-            {t("doctor.again")}
-          </Button>
-        )}
+        <Button icon="refresh" kind="quiet" disabled={known.kind === "asking"} onClick={again}>
+          {t("doctor.again")}
+        </Button>
       </div>
       {known.kind === "asking" && <p className="muted">{t("doctor.asking")}</p>}
-      {known.kind === "unknown" && <p className="muted">{t("doctor.unknown")}</p>}
       {known.kind === "failed" && <p className="danger-text">{known.why}</p>}
       {known.kind === "found" && (
         <ul className="findings">
-          {known.diagnosis.rows.map(({ id, title, status, value, hint }) => (
+          {known.rows.map(({ id, title, status, value, hint }) => (
             <li key={id}>
               <span className={`badge ${words[status].badge}`}>{t(words[status].label)}</span>
               <span>{title}</span>

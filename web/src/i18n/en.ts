@@ -236,7 +236,6 @@ export const en = {
 
   "doctor.title": "Checks of the machine",
   "doctor.asking": "The daemon is looking",
-  "doctor.unknown": "This daemon has no checks of its machine yet.",
   "doctor.again": "Check again",
   "doctor.ok": "ok",
   "doctor.warn": "warning",

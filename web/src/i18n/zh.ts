@@ -236,7 +236,6 @@ export const zh: Record<keyof typeof en, string> = {
 
   "doctor.title": "环境检查",
   "doctor.asking": "守护进程正在检查",
-  "doctor.unknown": "此守护进程尚不支持环境检查。",
   "doctor.again": "重新检查",
   "doctor.ok": "正常",
   "doctor.warn": "警告",
