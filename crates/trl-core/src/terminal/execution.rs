@@ -30,6 +30,10 @@ pub(super) fn finish(engine: &Engine, terminal: &Terminal, exit: Exit, early: Op
     let Phase::Running { since } = execution.phase() else { return };
     execution.stdout.close();
     let omitted = execution.stdout.omitted().map(|(from, to)| Range { from, to });
+    let (working_dir, usage) = {
+        let public = terminal.public();
+        (public.cwd.clone(), public.usage.clone())
+    };
     let outcome = Outcome {
         execution_id: execution.id.clone(),
         exit_code: exit.shell_code(),
@@ -44,8 +48,8 @@ pub(super) fn finish(engine: &Engine, terminal: &Terminal, exit: Exit, early: Op
         shell_state: ShellState::Ended,
         lost_commands: None,
         background_pids: None,
-        working_dir: terminal.public().cwd.clone(),
-        usage: terminal.public().usage.clone(),
+        working_dir,
+        usage,
     };
     let happening = Happening::ExecFinished {
         session_id: None,
