@@ -3,8 +3,8 @@
 //! 1. The kernel is Debian's for clouds, unpacked and not installed: this machine's boot stays as it is.
 //! 2. The whole system is one archive in memory: the test program and the daemon as they were built, a few programs and
 //!    the libraries they need, and a script that is process 1.
-//! 3. Each test runs in a process of its own, first as root in the first group of all, then as an ordinary user in a group
-//!    that was handed to it, as a service manager does.
+//! 3. Each test runs in a process of its own: all as root in the first group of all, then those that the group matters to
+//!    as an ordinary user in one that was handed on, as a service manager does.
 //! 4. The machine is emulated, so that nothing is asked of this one but time.
 
 use std::collections::BTreeSet;
@@ -148,9 +148,9 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup
 chmod 1777 /tmp /dev/shm
 cat /proc/version
 
-# Each test by itself: how many passed and failed is what the other side reads.
+# Each test by itself, of those whose names have a word of $only: how many passed and failed is what the other side reads.
 each() {
-    "$@" --list 2>/dev/null | while read -r name; do
+    "$@" --list $only 2>/dev/null | while read -r name; do
         case $name in *': test') ;; *) continue ;; esac
         name=${name%: test}
         if "$@" --exact "$name" >/tmp/said 2>&1; then came=passed; else came=failed; fi
@@ -160,7 +160,7 @@ each() {
     done
 }
 
-who=root each /limits
+who=root only= each /limits
 
 # As a service manager hands a group on.
 s=/sys/fs/cgroup/service
@@ -176,7 +176,7 @@ chmod 700 /tmp/home /tmp/run /tmp/tmp
 (
     echo 0 >$s/tests/cgroup.procs
     export HOME=/tmp/home XDG_RUNTIME_DIR=/tmp/run TMPDIR=/tmp/tmp
-    who=nobody each setpriv --reuid=65534 --regid=65534 --clear-groups /limits
+    who=nobody only='a_memory_bomb a_fork_bomb_is a_started_process leavings' each setpriv --reuid=65534 --regid=65534 --clear-groups /limits
 )
 
 echo 'vm: over'

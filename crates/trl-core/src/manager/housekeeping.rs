@@ -1,6 +1,6 @@
 //! What time does to sessions, and how the daemon ends.
 //!
-//! Once a second: idle and old sessions are closed, records of ended ones are dropped, and orphans that came to the
+//! Once a second: idle and old sessions are closed, and when memory is short those at rest, records of ended ones are dropped, and orphans that came to the
 //! daemon itself (its zygote and a keeper were both killed) are ended.
 
 use std::sync::Arc;
@@ -17,6 +17,8 @@ use crate::session::handle::Session;
 use crate::session::messages::{Ending, Manner};
 
 const ROUND: Duration = Duration::from_secs(1);
+/// A session that did something just now is not closed for want of memory.
+const AT_REST: Duration = Duration::from_secs(1);
 /// Records of closed sessions are small but not free.
 const MAX_CLOSED: usize = 4096;
 
@@ -28,6 +30,7 @@ impl Manager {
         loop {
             rounds.tick().await;
             self.close_stale(Instant::now());
+            self.relieve(Instant::now());
             self.drop_records(Instant::now());
             self.tend_terminals(Instant::now());
             self.end_orphans();
@@ -62,6 +65,32 @@ impl Manager {
                 continue;
             };
             let manager = Arc::clone(self);
+            tokio::spawn(
+                async move { manager.end(&session, Ending::Closed, Manner::Graceful, reason).await },
+            );
+        }
+    }
+
+    /// When memory is short, sessions at rest are closed, those that rest longest first: they can be opened again.
+    fn relieve(self: &Arc<Self>, now: Instant) {
+        if self.pressure.check().is_ok() {
+            return;
+        }
+        let rests = |session: &Arc<Session>| {
+            let public = session.public();
+            let since = public.last_activity.monotonic;
+            let resting = matches!(public.state, SessionState::Idle | SessionState::Ready);
+            (resting && now.saturating_duration_since(since) >= AT_REST).then_some(since)
+        };
+        let all: Vec<Arc<Session>> = self.sessions().values().cloned().collect();
+        let mut resting: Vec<_> = all.into_iter().filter_map(|s| Some((rests(&s)?, s))).collect();
+        resting.sort_by_key(|(since, _)| *since);
+        // Not all at once: the first may be enough.
+        let most = resting.len().div_ceil(4);
+        for (_, session) in resting.into_iter().take(most) {
+            tracing::warn!(session = %session.spec.id, "closing a session: the machine is short of memory");
+            let manager = Arc::clone(self);
+            let reason = "the machine is short of memory";
             tokio::spawn(
                 async move { manager.end(&session, Ending::Closed, Manner::Graceful, reason).await },
             );

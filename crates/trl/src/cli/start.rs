@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use trl_proto::exec::Stream;
+use trl_proto::limits::Limit;
 use trl_proto::start::{
     Progress, ProgressEnd, Reason, StartParams, StartStdin, StdinName, Until, WaitParams, Waited,
 };
@@ -47,6 +48,9 @@ pub(super) struct StartArgs {
     /// Give it no input, rather than what `trl exec input` brings
     #[arg(long)]
     no_stdin: bool,
+    /// What it may use: memory_bytes, cpu, cpu_time_s, pids, open_files, file_size_bytes, output_bytes, wall_s
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = session::limit)]
+    limits: Vec<(Limit, f64)>,
     #[command(flatten)]
     pub(super) autostart: Autostart,
     #[command(flatten)]
@@ -124,6 +128,7 @@ async fn params(client: &Client, args: StartArgs) -> Result<StartParams, Failure
         working_dir,
         yield_ms: args.wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
         timeout_s: args.timeout.map(|timeout| timeout.as_secs_f64()),
+        limits: session::limits(&args.limits),
         ..StartParams::default()
     })
 }

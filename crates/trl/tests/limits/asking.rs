@@ -38,6 +38,13 @@ fn the_settings_hold_for_everybody_and_only_operators_go_beyond() {
     for wide in [json!({"pids": 51}), json!({"pids": 0}), json!({"wall_s": 21})] {
         agent.refused("FORBIDDEN", "session.create", json!({"limits": wide}));
         agent.refused("FORBIDDEN", "terminal.create", json!({"argv": ["/bin/true"], "limits": wide}));
+        for tty in [true, false] {
+            agent.refused(
+                "FORBIDDEN",
+                "exec.start",
+                json!({"argv": ["/bin/true"], "tty": tty, "limits": wide}),
+            );
+        }
     }
     let mut operator = daemon.operator();
     let wide = operator.ok("session.create", json!({"limits": {"pids": 500, "wall_s": 0}}));

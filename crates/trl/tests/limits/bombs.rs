@@ -175,3 +175,26 @@ fn a_direct_command_is_held_to_its_limits_too() {
     assert_eq!(result["usage"]["scope"], "execution", "{result}");
     assert_eq!(result["usage"]["limit_hit"], "memory_bytes", "{result}");
 }
+
+#[test]
+fn a_started_process_is_held_to_its_own_limits() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    for (tty, limits, command, hit) in [
+        (false, json!({"memory_bytes": 64 * MIB}), "head -c 400000000 /dev/zero | tail", "memory_bytes"),
+        (false, json!({"output_bytes": 1000}), "yes", "output_bytes"),
+        (true, json!({"cpu_time_s": 0.3}), "while :; do :; done", "cpu_time_s"),
+        (true, json!({"wall_s": 0.3}), "sleep 60", "wall_s"),
+    ] {
+        let started = client.ok(
+            "exec.start",
+            json!({"command": command, "tty": tty, "limits": limits, "yield_ms": 30_000, "working_dir": "/"}),
+        );
+        let result = client.ok("exec.result", json!({"execution_id": started["execution_id"]}));
+        assert_eq!(result["usage"]["limit_hit"], hit, "{started} {result:.300}");
+        assert_eq!(result["usage"]["scope"], "execution", "{result:.300}");
+    }
+    let mut session = daemon.session(Shell::Dash);
+    let inside = json!({"command": "true", "session_id": session.id, "limits": {"pids": 5}});
+    session.client().refused("INVALID_PARAMS", "exec.start", inside);
+}

@@ -7,6 +7,7 @@
 mod asking;
 mod bombs;
 mod leavings;
+mod pressure;
 mod terminals;
 
 use trl_testkit::{Builder, Daemon, Session, Shell, Value, json};
