@@ -3,8 +3,8 @@
 //! 1. The kernel is Debian's for clouds, unpacked and not installed: this machine's boot stays as it is.
 //! 2. The whole system is one archive in memory: the test program and the daemon as they were built, a few programs and
 //!    the libraries they need, and a script that is process 1.
-//! 3. Each test runs in a process of its own: all as root in the first group of all, then those that the group matters to
-//!    as an ordinary user in one that was handed on, as a service manager does.
+//! 3. Each test runs in a process of its own: bombs and leavings as root in the first group of all, then those that the
+//!    group matters to most as an ordinary user in one that was handed on, as a service manager does.
 //! 4. The machine is emulated, so that nothing is asked of this one but time.
 
 use std::collections::BTreeSet;
@@ -92,8 +92,9 @@ fn archive(dir: &Path) -> Result<PathBuf> {
         let found =
             needs::SYSTEM_PATH.split(':').map(|dir| Path::new(dir).join(program)).find(|p| p.is_file());
         let found = found.with_context(|| format!("{program} is not installed"))?;
-        files.program(&found, &Path::new("/bin").join(program))?;
+        files.program(&found, &Path::new("/usr/bin").join(program))?;
     }
+    files.link(Path::new("/bin"), "usr/bin");
     files.program(&stripped(&test, dir)?, Path::new("/limits"))?;
     files.program(&stripped(&trl, dir)?, Path::new("/trl"))?;
     files.file(
@@ -136,7 +137,7 @@ exec /trl \"$@\"
 ";
 
 const INIT: &str = r#"#!/bin/sh
-export PATH=/bin HOME=/root
+export PATH=/usr/bin HOME=/root
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
@@ -160,7 +161,7 @@ each() {
     done
 }
 
-who=root only= each /limits
+who=root only='bombs leavings asking::what a_fork_bomb_in' each /limits
 
 # As a service manager hands a group on.
 s=/sys/fs/cgroup/service
@@ -176,7 +177,7 @@ chmod 700 /tmp/home /tmp/run /tmp/tmp
 (
     echo 0 >$s/tests/cgroup.procs
     export HOME=/tmp/home XDG_RUNTIME_DIR=/tmp/run TMPDIR=/tmp/tmp
-    who=nobody only='a_memory_bomb a_fork_bomb_is a_started_process leavings' each setpriv --reuid=65534 --regid=65534 --clear-groups /limits
+    who=nobody only='a_memory_bomb a_fork_bomb_is leavings' each setpriv --reuid=65534 --regid=65534 --clear-groups /limits
 )
 
 echo 'vm: over'
@@ -224,6 +225,12 @@ impl Archive {
         }
         if self.there.insert(path.into()) {
             self.entry(path, 0o100_000 | mode, data);
+        }
+    }
+
+    fn link(&mut self, path: &Path, target: &str) {
+        if self.there.insert(path.into()) {
+            self.entry(path, 0o120_777, target.as_bytes());
         }
     }
 

@@ -67,9 +67,10 @@ impl Zygote {
 /// The zygote's whole life. Its stdin is the daemon's socket.
 pub fn run() -> ! {
     harden::set_process_name(c"trl-zygote");
+    // Before it is hidden: what is hidden is root's, to the kernel.
+    harden::go_before_the_daemon();
     let _ = harden::make_undumpable();
     let _ = harden::adopt_orphans();
-    harden::go_before_the_daemon();
     let _ = rustix::process::setsid();
     keeper::prepare_signals();
     if let Some(socket) = take_stdin() {

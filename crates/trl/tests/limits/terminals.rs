@@ -12,7 +12,7 @@ fn each_limit_ends_a_terminal_and_is_named() {
         (json!({"wall_s": 0.3}), "sleep 60", "wall_s"),
         (json!({"output_bytes": 100_000}), "yes", "output_bytes"),
         (json!({"cpu_time_s": 0.3}), "while :; do :; done", "cpu_time_s"),
-        (json!({"memory_bytes": 64 * MIB}), "head -c 400000000 /dev/zero | tail", "memory_bytes"),
+        (json!({"memory_bytes": 32 * MIB}), "head -c 400000000 /dev/zero | tail", "memory_bytes"),
         (json!({"file_size_bytes": MIB}), "exec head -c 9000000 /dev/zero >$HOME/filler", "file_size_bytes"),
     ] {
         let argv = json!(["/bin/sh", "-c", script]);
