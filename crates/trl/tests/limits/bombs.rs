@@ -2,7 +2,7 @@
 
 use trl_testkit::{Daemon, Session, Shell, json};
 
-use crate::{MIB, backend, daemon, session};
+use crate::{FORK_BOMB, MIB, backend, daemon, session};
 
 /// The session that met a limit, and one that did not.
 struct Beside {
@@ -50,8 +50,7 @@ fn a_memory_bomb_ends_alone() {
 fn a_fork_bomb_is_contained() {
     let mut beside = Beside::new();
     let mut bomb = session(&beside.daemon, json!({"pids": 40}));
-    // Each makes two more, until it may not.
-    let run = bomb.run("b() { b & b & wait; }; b");
+    let run = bomb.run(&format!("{FORK_BOMB}; b 0 1"));
     let hit = &run.json["usage"]["limit_hit"];
     assert_eq!(hit, "pids", "{}", run.json);
     beside.is_unharmed();
@@ -63,7 +62,7 @@ fn a_fork_bomb_is_contained() {
 fn a_fork_bomb_in_the_background_does_not_outlive_its_session() {
     let mut beside = Beside::new();
     let mut bomb = session(&beside.daemon, json!({"pids": 40}));
-    bomb.run("b() { b & b & sleep 60; }; b >/dev/null 2>&1 &");
+    bomb.run(&format!("{FORK_BOMB}; b 0 60 >/dev/null 2>&1 &"));
     beside.is_unharmed();
     bomb.destroy();
     beside.is_unharmed();

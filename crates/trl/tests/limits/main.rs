@@ -34,3 +34,7 @@ fn backend(daemon: &Daemon) -> String {
 }
 
 const MIB: u64 = 1 << 20;
+
+/// `b 0 SECONDS`: each makes two more until it may not. Far more than any test allows, and yet no more than a machine
+/// survives, should nobody stop it; the last of them stay for so long.
+const FORK_BOMB: &str = "b() { [ $1 -lt 9 ] || exec sleep $2; b $(($1+1)) $2 & b $(($1+1)) $2 & wait; }";

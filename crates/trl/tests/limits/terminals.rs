@@ -2,7 +2,7 @@
 
 use trl_testkit::json;
 
-use crate::{MIB, daemon};
+use crate::{FORK_BOMB, MIB, daemon};
 
 #[test]
 fn each_limit_ends_a_terminal_and_is_named() {
@@ -30,7 +30,7 @@ fn each_limit_ends_a_terminal_and_is_named() {
 fn a_fork_bomb_in_a_terminal_is_contained() {
     let daemon = daemon();
     let mut beside = daemon.terminal(json!({}));
-    let argv = json!(["/bin/sh", "-c", "b() { b & b & sleep 60; }; b"]);
+    let argv = json!(["/bin/sh", "-c", format!("{FORK_BOMB}; b 0 60")]);
     let mut bomb = daemon.terminal(json!({"argv": argv, "limits": {"pids": 40}}));
     beside.enter("echo fi''ne");
     beside.wait_line("fine");
