@@ -48,6 +48,10 @@ fn table() -> BTreeMap<i32, Process> {
     pids.filter_map(|pid| Some((pid, Process::read(pid)?))).collect()
 }
 
+pub fn parent(raw: i32) -> Option<i32> {
+    Process::read(raw).map(|process| process.parent)
+}
+
 /// Everything below `root`, zombies included.
 pub fn below(root: i32) -> Vec<Process> {
     let table = table();

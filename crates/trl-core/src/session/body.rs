@@ -292,7 +292,17 @@ impl Body {
     pub fn drop_standby(&mut self) {
         if let Some(standby) = self.shell.as_mut().and_then(|s| s.standby.take()) {
             tree::signal(standby.proc, rustix::process::Signal::KILL);
+            self.replaced.push(standby.proc);
         }
+    }
+
+    /// Whether a clone that was to end still lives. On a busy machine that takes a while, and until then it may read what
+    /// is meant for the next one to listen on its slot.
+    pub fn has_old_listeners(&mut self) -> bool {
+        self.replaced.retain(|p| tree::identify(p.pid) == Some(*p));
+        // the keeper was asked; it may have to wait for its turn as well
+        self.replaced.iter().for_each(|p| drop(tree::signal(*p, rustix::process::Signal::KILL)));
+        !self.replaced.is_empty()
     }
 
     /// Ends a clone that another has replaced.

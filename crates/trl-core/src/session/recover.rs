@@ -35,6 +35,8 @@ pub(super) const LONGEST_QUIET: Duration = Duration::from_millis(200);
 const START_LIMIT: Duration = Duration::from_secs(10);
 /// A clone or a snapshot takes a millisecond.
 const POINT_LIMIT: Duration = Duration::from_secs(3);
+/// A clone that was killed is gone after this, or after as much again.
+const OLD_LISTENERS_END: Duration = Duration::from_micros(500);
 /// A snapshot larger than this is not worth keeping in memory.
 const MAX_SNAPSHOT: usize = 16 << 20;
 
@@ -74,6 +76,10 @@ impl Task {
     fn renew(&mut self) {
         self.renew_at = None;
         let Some(body) = &mut self.body else { return };
+        if body.has_old_listeners() {
+            self.renew_at = Some(Instant::now() + OLD_LISTENERS_END);
+            return;
+        }
         if !body.background.is_empty() {
             body.background = body.find_background();
         }

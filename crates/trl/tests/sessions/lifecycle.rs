@@ -1,6 +1,9 @@
 //! From creation to the end: names, lists, close and open again, limits of life.
 
-use trl_testkit::{Builder, Session, Shell, Value, descendants, json, procs_matching, sleeper, wait_gone};
+use rustix::process::Signal;
+use trl_testkit::{
+    Builder, Session, Shell, Value, descendants, json, process, procs_matching, sleeper, wait_gone,
+};
 
 use crate::{builder, daemon};
 
@@ -218,5 +221,29 @@ fn a_waiting_client_learns_that_its_session_was_destroyed() {
     match session.finish(request) {
         Ok(run) => assert_ne!(run.code, 0),
         Err(refused) => assert_eq!(refused.code, "SESSION_TERMINATED"),
+    }
+}
+
+/// A keeper that does not get its turn cannot end the clones that others have replaced. One that lives on listens where the
+/// next but one listens, and would take its orders.
+#[test]
+fn a_clone_ends_before_another_listens_in_its_place() {
+    for shell in [Shell::Bash, Shell::Dash, Shell::Zsh] {
+        let daemon = daemon();
+        let mut session = daemon.session(shell);
+        session.run("true");
+        let keeper = process::parent(session.pid()).expect("it lives");
+        process::signal(keeper, Signal::STOP);
+        for _ in 0..6 {
+            session.run("x=$((x+1))");
+        }
+        let shells = process::below(keeper).into_iter().filter(|p| !p.is_zombie()).count();
+        process::signal(keeper, Signal::CONT);
+        assert!(
+            shells <= 3,
+            "{shell:?}: {shells} processes: the shell, its clone, and more than the last one"
+        );
+        assert_eq!(session.run("echo $x; exit 4").code, 4);
+        assert_eq!(session.run("echo $x").out(), "6\n");
     }
 }
