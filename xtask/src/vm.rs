@@ -3,8 +3,8 @@
 //! 1. The kernel is Debian's for clouds, unpacked and not installed: this machine's boot stays as it is.
 //! 2. The whole system is one archive in memory: the test program and the daemon as they were built, a few programs and
 //!    the libraries they need, and a script that is process 1.
-//! 3. Each test runs in a process of its own: bombs and leavings as root in the first group of all, then those that the
-//!    group matters to most as an ordinary user in one that was handed on, as a service manager does.
+//! 3. Those tests run that a group matters to, each in a process of its own: as root in the first group of all, then some
+//!    as an ordinary user in one that was handed on, as a service manager does.
 //! 4. The machine is emulated, so that nothing is asked of this one but time.
 
 use std::collections::BTreeSet;
@@ -25,8 +25,9 @@ const KERNEL_PACKAGE: &str = "linux-image-cloud-amd64";
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// What the script and the tests call.
-const PROGRAMS: [&str; 13] = [
-    "sh", "cat", "chmod", "chown", "env", "head", "mkdir", "mount", "setpriv", "sleep", "tail", "true", "yes",
+const PROGRAMS: [&str; 14] = [
+    "sh", "dash", "cat", "chmod", "chown", "env", "head", "mkdir", "mount", "setpriv", "sleep", "tail",
+    "true", "yes",
 ];
 
 pub(crate) fn tests() -> Outcome {
@@ -161,7 +162,7 @@ each() {
     done
 }
 
-who=root only='bombs leavings asking::what a_fork_bomb_in' each /limits
+who=root only='asking::what a_memory_bomb a_fork_bomb_i a_share a_started processor_time leavings' each /limits
 
 # As a service manager hands a group on.
 s=/sys/fs/cgroup/service
@@ -177,7 +178,7 @@ chmod 700 /tmp/home /tmp/run /tmp/tmp
 (
     echo 0 >$s/tests/cgroup.procs
     export HOME=/tmp/home XDG_RUNTIME_DIR=/tmp/run TMPDIR=/tmp/tmp
-    who=nobody only='a_memory_bomb a_fork_bomb_is leavings' each setpriv --reuid=65534 --regid=65534 --clear-groups /limits
+    who=nobody only='a_memory_bomb a_fork_bomb_is leavings::a_' each setpriv --reuid=65534 --regid=65534 --clear-groups /limits
 )
 
 echo 'vm: over'
