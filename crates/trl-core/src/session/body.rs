@@ -301,7 +301,9 @@ impl Body {
     pub fn has_old_listeners(&mut self) -> bool {
         self.replaced.retain(|p| tree::identify(p.pid) == Some(*p));
         // the keeper was asked; it may have to wait for its turn as well
-        self.replaced.iter().for_each(|p| drop(tree::signal(*p, rustix::process::Signal::KILL)));
+        for clone in &self.replaced {
+            tree::signal(*clone, rustix::process::Signal::KILL);
+        }
         !self.replaced.is_empty()
     }
 

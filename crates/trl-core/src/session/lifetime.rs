@@ -1,5 +1,6 @@
 //! A session's own start and end: its processes come up, or the reason why not; they go, and nothing is left.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -55,9 +56,19 @@ impl Task {
         self.session.public().direct = Some(run.order.execution.id.clone());
         self.announce_session();
         self.announce(run);
+        self.prepare_next_keeper();
         if let Some(created) = self.created.take() {
             let _ = created.send(Ok(()));
         }
+    }
+
+    /// For the next session, once the reply has gone out.
+    pub(super) fn prepare_next_keeper(&self) {
+        let engine = Arc::clone(&self.engine);
+        tokio::spawn(async move {
+            tokio::task::yield_now().await;
+            engine.prepare_keeper();
+        });
     }
 
     pub(super) fn announce_session(&self) {

@@ -5,7 +5,6 @@
 //!    known directory, with the last text snapshot if there is one.
 //! 3. Either way the waiting result is published only then: what it says of the shell is true.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -446,12 +445,7 @@ impl Task {
         self.renew_at = Some(Instant::now());
         match then {
             Then::Open => {
-                let engine = Arc::clone(&self.engine);
-                tokio::spawn(async move {
-                    // The reply goes out first.
-                    tokio::task::yield_now().await;
-                    engine.prepare_keeper();
-                });
+                self.prepare_next_keeper();
                 if let Some(created) = self.created.take() {
                     self.announce_session();
                     self.set_state(SessionState::Ready);
