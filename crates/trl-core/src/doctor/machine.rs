@@ -72,34 +72,21 @@ fn pidfd() -> Finding {
 
 fn io_uring() -> Finding {
     let value = match kernel::io_uring() {
-        Presence::Present => "present; a sandbox refuses it, since it goes round filters of system calls",
+        Presence::Present => "present",
         Presence::Denied => "not for this user",
         Presence::Absent => "absent",
     };
     info("io_uring", "io_uring", value)
 }
 
-/// What confines programs here, and why it is not something better.
+/// What there is to confine programs with; nothing does so yet.
 pub fn sandbox() -> Finding {
-    let abi = kernel::landlock_abi();
-    let seccomp = kernel::seccomp_actions().is_some();
-    let namespaces = kernel::user_namespaces() == Presence::Present;
     let mut parts: Vec<String> = Vec::new();
-    parts.extend(abi.map(|abi| format!("Landlock ABI {abi}")));
-    parts.extend(seccomp.then(|| "seccomp".into()));
-    parts.extend(namespaces.then(|| "user namespaces".into()));
-    let row = |status| Finding::new("sandbox", "Sandbox backend", status, parts.join(" + "));
-    match (abi, seccomp) {
-        (Some(9..), true) => row(Health::Ok),
-        (Some(4..), true) => row(Health::Ok)
-            .hint("below ABI 9 Landlock knows no Unix sockets: seccomp refuses them as a whole"),
-        (Some(_), true) => {
-            row(Health::Warn).hint("below ABI 4 Landlock knows no TCP: the network is all or nothing")
-        }
-        _ if parts.is_empty() => Finding::new("sandbox", "Sandbox backend", Health::Warn, "none")
-            .hint("Linux 5.13 or newer with Landlock and seccomp"),
-        _ => row(Health::Warn).hint("files cannot be confined without both Landlock and seccomp"),
-    }
+    parts.extend(kernel::landlock_abi().map(|abi| format!("Landlock ABI {abi}")));
+    parts.extend(kernel::seccomp_actions().map(|_| "seccomp".into()));
+    parts.extend((kernel::user_namespaces() == Presence::Present).then(|| "user namespaces".into()));
+    let offered = if parts.is_empty() { "nothing for one".into() } else { parts.join(" + ") };
+    info("sandbox", "Sandbox", format!("none yet; the kernel offers {offered}"))
 }
 
 /// What holds programs to their limits here, and why it is not something better.
