@@ -54,6 +54,9 @@ test("closing a tab ends its terminal, unless that is taken back", async () => {
   await visitor.isLive();
   await visitor.sees(/before-2/);
   expect((await find(id))?.destroy_in_s).toBeUndefined();
+  // Not one key of what is typed now is taken for one that was typed before.
+  await visitor.run("echo after-$((20+2))-whole");
+  await visitor.sees(/^after-22-whole/m);
 
   await closeTab();
   // A browser that goes away now leaves nothing behind.
@@ -103,6 +106,23 @@ test("a daemon that was restarted gets a new terminal, and that is said", async 
   await visitor.sees(/new-25/);
   await visitor.page.reload();
   await visitor.sees(/new-25/);
+  await visitor.leave();
+});
+
+test("a daemon that was restarted while another page was shown leaves one terminal, and a reload finds it", async () => {
+  const visitor = await Visitor.arrive(daemon, fresh());
+  await visitor.newTerminal();
+  await visitor.page.getByRole("link", { name: "Sessions" }).click();
+  await visitor.page.getByRole("heading", { name: "Sessions", level: 1 }).waitFor();
+  await daemon.down();
+  await daemon.up();
+  await visitor.page.getByRole("link", { name: "Terminals" }).click();
+  await visitor.page.getByText("This is a new one").waitFor();
+  await visitor.isLive();
+  const replaced = await visitor.terminalId;
+  await visitor.page.reload();
+  await visitor.isLive();
+  expect(await visitor.terminalId).toBe(replaced);
   await visitor.leave();
 });
 

@@ -54,6 +54,17 @@ impl Registry {
         }
     }
 
+    /// As if it had never been.
+    pub fn forget(&self, id: &ExecutionId) {
+        let mut inner = self.lock();
+        inner.all.remove(id);
+        if let Some(at) = inner.finished.iter().position(|(finished, _)| finished == id)
+            && let Some((_, bytes)) = inner.finished.remove(at)
+        {
+            inner.finished_bytes -= bytes;
+        }
+    }
+
     pub fn find(&self, id: &ExecutionId) -> Result<Arc<Execution>, Error> {
         self.lock().all.get(id).cloned().ok_or_else(|| {
             Error::new(ErrorCode::ExecutionNotFound, format!("no execution {id}"))

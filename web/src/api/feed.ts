@@ -32,6 +32,7 @@ class Feed {
 
   start(): void {
     window.addEventListener("online", this.#wake);
+    window.addEventListener("offline", this.#cut);
     document.addEventListener("visibilitychange", this.#wake);
     void this.#open();
   }
@@ -39,6 +40,7 @@ class Feed {
   stop(): void {
     this.#run += 1;
     window.removeEventListener("online", this.#wake);
+    window.removeEventListener("offline", this.#cut);
     document.removeEventListener("visibilitychange", this.#wake);
     clearTimeout(this.#timer);
     this.#socket?.close();
@@ -48,6 +50,14 @@ class Feed {
 
   readonly #wake = () => {
     if (this.state.get().phase === "waiting" && !document.hidden) void this.#open();
+  };
+
+  /** The browser knows that there is no network; the socket would find out much later. */
+  readonly #cut = () => {
+    if (this.state.get().phase !== "online") return;
+    this.#run += 1;
+    this.#socket?.close();
+    this.#later();
   };
 
   async #open(): Promise<void> {

@@ -13,7 +13,7 @@ import { Button } from "../ui/Button";
 import { Icon } from "../ui/icons";
 import { useStore } from "../ui/store";
 import { fateWords } from "./FateLine";
-import type { Item } from "./inbox";
+import { plain, type Item } from "./inbox";
 import { askPermission, permission } from "./notify";
 import { RequestCard } from "./RequestCard";
 import { approvals } from "./requests";
@@ -169,7 +169,7 @@ function Settled({ items }: { items: readonly Item[] }): JSX.Element {
           const words = fateWords(t, fate);
           return (
             <li key={request.request_id}>
-              <code title={request.command}>{request.command}</code>
+              <code title={plain(request.command)}>{plain(request.command)}</code>
               {words !== null && <span className={`fate-${words.kind}`}>{words.text}</span>}
             </li>
           );

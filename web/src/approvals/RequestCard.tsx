@@ -7,7 +7,7 @@ import { Button } from "../ui/Button";
 import { ago, useNow } from "../ui/time";
 import { AnswerForm } from "./AnswerForm";
 import { FateLine } from "./FateLine";
-import { clock, isWaiting, pieces, remaining, wouldAllow, type Item } from "./inbox";
+import { clock, isWaiting, pieces, plain, remaining, wouldAllow, type Item } from "./inbox";
 import { approvals, type Answer } from "./requests";
 
 /** From here on the time that is left is shown as urgent. */
@@ -161,11 +161,11 @@ function Command({ request }: { request: ApprovalRequest }): JSX.Element {
       {pieces(request.command, request.segments).map(({ text, verdict }, at) =>
         verdict === null || verdict === "allow" ? (
           <span key={at} className={verdict ?? "between"}>
-            {text}
+            {plain(text)}
           </span>
         ) : (
           <mark key={at} className={verdict}>
-            {text}
+            {plain(text)}
           </mark>
         ),
       )}
@@ -189,7 +189,7 @@ function Parts({ request }: { request: ApprovalRequest }): JSX.Element {
               <span className={verdict === "deny" ? "badge bad" : "badge warn"}>
                 {t(verdict === "deny" ? "approvals.deny" : "approvals.ask")}
               </span>
-              {text === request.command ? <span>{t("approvals.whole")}</span> : <code>{text}</code>}
+              {text === request.command ? <span>{t("approvals.whole")}</span> : <code>{plain(text)}</code>}
               {(reason ?? rule) != null && <span className="muted">{reason ?? rule}</span>}
             </div>
           ))}

@@ -154,3 +154,11 @@ export function news(
   const tell = isHidden ? waiting.filter((item) => !known.has(item.request.request_id)) : [];
   return { tell, known: new Set(waiting.map((item) => item.request.request_id)) };
 }
+
+/** Characters that are not seen, or turn text round, written out: what is approved is what is read. */
+export function plain(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (one) => {
+    if (one === "\n" || one === "\t") return one;
+    return `\u27e8U+${(one.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
+  });
+}

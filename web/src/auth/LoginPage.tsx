@@ -63,7 +63,8 @@ export function LoginPage({ why }: { why: Why }): JSX.Element {
           type="password"
           autoComplete="off"
           spellCheck={false}
-          autoFocus
+          // Whoever was thrown out may be typing something that is no token.
+          autoFocus={why !== "refused"}
           value={token}
           aria-invalid={failure !== undefined}
           aria-describedby="login-help"

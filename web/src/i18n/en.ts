@@ -150,7 +150,7 @@ export const en = {
   "session.pid": "PID",
   "session.show": "Show output ({size})",
   "session.gap": "{size} of {stream} are not shown here.",
-  "session.full": "Save all there is",
+  "session.full": "Save what is kept",
   "session.cancel": "Cancel this command",
   "session.timedOut": "It ran out of time.",
   "session.cancelled": "It was cancelled.",

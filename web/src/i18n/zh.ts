@@ -150,7 +150,7 @@ export const zh: Record<keyof typeof en, string> = {
   "session.pid": "PID",
   "session.show": "显示输出（{size}）",
   "session.gap": "此处省略了 {stream} 的 {size}。",
-  "session.full": "保存全部输出",
+  "session.full": "保存已保留的输出",
   "session.cancel": "取消此命令",
   "session.timedOut": "已超时。",
   "session.cancelled": "已取消。",

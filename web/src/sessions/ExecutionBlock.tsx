@@ -1,5 +1,5 @@
 /** A command and what came of it. */
-import { memo, type JSX } from "react";
+import { memo, useLayoutEffect, useRef, type JSX, type RefObject } from "react";
 import { call, told } from "../api/http";
 import { useT } from "../i18n";
 import { Button, IconButton } from "../ui/Button";
@@ -18,6 +18,7 @@ export const ExecutionBlock = memo(function ExecutionBlock({
 }): JSX.Element {
   const t = useT();
   const { info, segments, isLoaded } = view;
+  const { output, scrolled } = useTail(info.status !== "done", segments);
   const hasOutput = info.stdout_bytes + info.stderr_bytes > 0;
   return (
     <article className="block" aria-label={info.command}>
@@ -29,7 +30,13 @@ export const ExecutionBlock = memo(function ExecutionBlock({
         <Status view={view} />
       </header>
       {segments.length > 0 && (
-        <pre className="output" tabIndex={0} aria-label={t("session.output")}>
+        <pre
+          className="output"
+          tabIndex={0}
+          aria-label={t("session.output")}
+          ref={output}
+          onScroll={scrolled}
+        >
           {segments.map((segment, at) => (
             <Part key={at} segment={segment} id={info.execution_id} />
           ))}
@@ -46,6 +53,30 @@ export const ExecutionBlock = memo(function ExecutionBlock({
     </article>
   );
 });
+
+/** A pixel or two of rounding is the end as well. */
+const NEAR = 4;
+
+/** While a command runs, the end of its output is shown, unless the person looks at something else. */
+function useTail(
+  isRunning: boolean,
+  segments: readonly Segment[],
+): { output: RefObject<HTMLPreElement | null>; scrolled: () => void } {
+  const output = useRef<HTMLPreElement>(null);
+  const wasRunning = useRef(isRunning);
+  const follows = useRef(true);
+  useLayoutEffect(() => {
+    // also for what came with the end
+    if (wasRunning.current && follows.current && output.current !== null)
+      output.current.scrollTop = output.current.scrollHeight;
+    wasRunning.current ||= isRunning;
+  }, [segments, isRunning]);
+  const scrolled = () => {
+    const box = output.current;
+    if (box !== null) follows.current = box.scrollHeight - box.scrollTop - box.clientHeight <= NEAR;
+  };
+  return { output, scrolled };
+}
 
 function isLong(command: string): boolean {
   return command.length > 200 || command.split("\n").length > 5;

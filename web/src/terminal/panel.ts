@@ -18,8 +18,8 @@ import { XtermScreen } from "./xterm";
 /** A window that is being dragged is not measured more often. */
 const MEASURE_MS = 60;
 
-/** This page, among those beside a terminal. Another load is another client: its input is numbered from one. */
-const CLIENT = `web-${crypto.getRandomValues(new Uint32Array(1))[0]?.toString(36) ?? "0"}`;
+/** A panel, among those beside a terminal. Another one is another client, also for the same terminal: its input is numbered from one. */
+const newClient = () => `web-${crypto.getRandomValues(new Uint32Array(1))[0]?.toString(36) ?? "0"}`;
 
 const world: World = {
   now: () => performance.now(),
@@ -48,7 +48,7 @@ export interface Place {
 
 export class Panel {
   readonly screen = new XtermScreen();
-  readonly link = new Link(dialer, this.screen, world, CLIENT);
+  readonly link = new Link(dialer, this.screen, world, newClient());
   readonly state: Store<PanelState>;
 
   readonly #place: Place;

@@ -27,6 +27,8 @@ const wake = () => {
   for (const panel of panels.values()) panel.link.wake();
 };
 window.addEventListener("online", wake);
+// A live one asks for an answer then, and does not wait for ever for it.
+window.addEventListener("offline", wake);
 document.addEventListener("visibilitychange", wake);
 
 visit.subscribe(() => {

@@ -16,7 +16,7 @@ import {
   addTab,
   configOf,
   findTab,
-  loadModel,
+  modelOf,
   saveModel,
   settleTab,
   showTab,
@@ -37,7 +37,7 @@ export default function WorkspacePage({
 }): JSX.Element {
   const t = useT();
   const labels = useLabels();
-  const { model, isNew } = useMemo(() => loadModel(workspace), [workspace]);
+  const { model, isNew } = useMemo(() => modelOf(workspace), [workspace]);
   const [isListShown, setListShown] = useState(false);
   const tabs = useTabs(workspace, model);
   // Names of tabs are those of their terminals.
@@ -63,6 +63,11 @@ export default function WorkspacePage({
   const factory = (tab: TabNode) => (
     <TerminalPanel panel={panelFor(workspace, model, tab)} isActive={isActive(model, tab)} />
   );
+  const openListed = (terminalId: string, name: string) => {
+    show(terminalId, name);
+    // on a small screen the list lies over what was chosen
+    if (window.matchMedia("(max-width: 720px)").matches) setListShown(false);
+  };
   const openNew = () => addTab(model, tabOf(null, t("workspace.terminal")));
 
   return (
@@ -81,7 +86,7 @@ export default function WorkspacePage({
         </Button>
       </div>
       <div className="workspace-body">
-        {isListShown && <TerminalList workspace={workspace} onOpen={show} />}
+        {isListShown && <TerminalList workspace={workspace} onOpen={openListed} />}
         <div className="workspace-tabs">
           <Layout
             model={model}
@@ -128,7 +133,7 @@ function panelFor(workspace: string, model: Model, tab: TabNode): Panel {
     const { terminalId, mode } = configOf(tab);
     const place = {
       workspace,
-      settled: (terminalId: string) => settleTab(model, id, { terminalId, mode }),
+      settled: (terminalId: string) => settleTab(workspace, model, id, { terminalId, mode }),
     };
     return new Panel(place, terminalId, mode);
   });

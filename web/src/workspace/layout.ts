@@ -37,8 +37,19 @@ export function configOf(tab: TabNode): TabConfig {
 
 const keyOf = (workspace: string) => `trl.layout.${workspace}`;
 
+/** One for each workspace while the page lives: panels go on when another page is shown, and change it. */
+const models = new Map<string, Model>();
+
+export function modelOf(workspace: string): { model: Model; isNew: boolean } {
+  const known = models.get(workspace);
+  if (known !== undefined) return { model: known, isNew: false };
+  const loaded = loadModel(workspace);
+  models.set(workspace, loaded.model);
+  return loaded;
+}
+
 /** The tabs as they were left, or none. A layout that this version cannot read is as good as none. */
-export function loadModel(workspace: string): { model: Model; isNew: boolean } {
+function loadModel(workspace: string): { model: Model; isNew: boolean } {
   const text = localStorage.getItem(keyOf(workspace));
   if (text !== null) {
     try {
@@ -87,6 +98,8 @@ export function showTab(model: Model, tab: TabNode): void {
   model.doAction(Actions.selectTab(tab.getId()));
 }
 
-export function settleTab(model: Model, tabId: string, config: TabConfig): void {
+/** Kept at once: the page that keeps changes may not be shown. */
+export function settleTab(workspace: string, model: Model, tabId: string, config: TabConfig): void {
   model.doAction(Actions.updateNodeAttributes(tabId, { config }));
+  saveModel(workspace, model);
 }

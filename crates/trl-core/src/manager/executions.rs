@@ -239,6 +239,14 @@ impl Manager {
         self.engine.executions.list(session)
     }
 
+    /// Leaves no trace of one that is over, nor of the session it had to itself.
+    pub fn forget(&self, execution: &Execution) {
+        if let Place::Session(id) = &execution.place {
+            self.sessions().remove(id);
+        }
+        self.engine.executions.forget(&execution.id);
+    }
+
     /// Whose task a live execution is moved by.
     fn host_of(&self, id: &ExecutionId) -> Result<Host, Error> {
         let execution = self.engine.executions.find(id)?;

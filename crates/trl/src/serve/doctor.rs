@@ -40,7 +40,9 @@ impl Call<'_> {
         let ran = async {
             let execution = self.manager().submit(params, &caller).await?;
             let finished = execution.wait().await?;
-            Ok::<_, Error>(finished.result(&execution, Dialect::Plain).stdout)
+            let printed = finished.result(&execution, Dialect::Plain).stdout;
+            self.manager().forget(&execution);
+            Ok::<_, Error>(printed)
         };
         match ran.await {
             Ok(printed) => tools::findings(&printed),

@@ -48,6 +48,9 @@ fn agents_may_ask_and_only_operators_read_the_log() {
     let mut agent = daemon.client();
     assert!(agent.ok("system.doctor", json!({}))["rows"].as_array().is_some_and(|rows| rows.len() > 10));
     agent.refused("FORBIDDEN", "system.log", json!({}));
+    // it ran a command to find out, which is nobody's business
+    assert_eq!(agent.ok("session.list", json!({}))["sessions"], json!([]));
+    assert_eq!(agent.ok("exec.list", json!({}))["executions"], json!([]));
     let mut operator = daemon.operator();
     operator.ok("token.create", json!({"name": "x", "role": "viewer"}));
     let log = operator.ok("system.log", json!({"limit": 1}));
