@@ -116,7 +116,7 @@ test("a daemon that was restarted while another page was shown leaves one termin
   await visitor.page.getByRole("heading", { name: "Sessions", level: 1 }).waitFor();
   await daemon.down();
   await daemon.up();
-  await visitor.page.getByRole("link", { name: "Terminals" }).click();
+  await visitor.page.goBack();
   await visitor.page.getByText("This is a new one").waitFor();
   await visitor.isLive();
   const replaced = await visitor.terminalId;

@@ -16,6 +16,7 @@ import {
   addTab,
   configOf,
   findTab,
+  isFirstLook,
   modelOf,
   saveModel,
   settleTab,
@@ -37,14 +38,14 @@ export default function WorkspacePage({
 }): JSX.Element {
   const t = useT();
   const labels = useLabels();
-  const { model, isNew } = useMemo(() => modelOf(workspace), [workspace]);
+  const model = useMemo(() => modelOf(workspace), [workspace]);
   const [isListShown, setListShown] = useState(false);
   const tabs = useTabs(workspace, model);
   // Names of tabs are those of their terminals.
   useStore(terminals.state);
 
   useEffect(() => terminals.follow(), []);
-  useFirstTabs(workspace, model, isNew);
+  useFirstTabs(workspace, model);
 
   const show = useCallback(
     (terminalId: string, name: string) => {
@@ -140,11 +141,9 @@ function panelFor(workspace: string, model: Model, tab: TabNode): Panel {
 }
 
 /** A workspace that was never seen here shows the terminals it has. */
-function useFirstTabs(workspace: string, model: Model, isNew: boolean): void {
-  const done = useRef(!isNew);
+function useFirstTabs(workspace: string, model: Model): void {
   useEffect(() => {
-    if (done.current) return;
-    done.current = true;
+    if (!isFirstLook(workspace)) return;
     void terminals.refresh().then((list) => {
       const running = list.filter((one) => one.workspace_id === workspace && one.state === "running");
       for (const one of running) {

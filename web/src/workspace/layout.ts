@@ -37,19 +37,31 @@ export function configOf(tab: TabNode): TabConfig {
 
 const keyOf = (workspace: string) => `trl.layout.${workspace}`;
 
-/** One for each workspace while the page lives: panels go on when another page is shown, and change it. */
-const models = new Map<string, Model>();
+interface Tabs {
+  model: Model;
+  /** Nobody has looked yet which terminals the workspace has. */
+  isNew: boolean;
+}
 
-export function modelOf(workspace: string): { model: Model; isNew: boolean } {
-  const known = models.get(workspace);
-  if (known !== undefined) return { model: known, isNew: false };
-  const loaded = loadModel(workspace);
-  models.set(workspace, loaded.model);
-  return loaded;
+/** One for each workspace while the page lives: panels go on when another page is shown, and change it. */
+const known = new Map<string, Tabs>();
+
+export function modelOf(workspace: string): Model {
+  const found = known.get(workspace) ?? loadTabs(workspace);
+  known.set(workspace, found);
+  return found.model;
+}
+
+/** Whether somebody should look which terminals the workspace has; only the first who asks should. */
+export function isFirstLook(workspace: string): boolean {
+  const found = known.get(workspace);
+  if (found?.isNew !== true) return false;
+  known.set(workspace, { ...found, isNew: false });
+  return true;
 }
 
 /** The tabs as they were left, or none. A layout that this version cannot read is as good as none. */
-function loadModel(workspace: string): { model: Model; isNew: boolean } {
+function loadTabs(workspace: string): Tabs {
   const text = localStorage.getItem(keyOf(workspace));
   if (text !== null) {
     try {
