@@ -91,7 +91,7 @@ test("a session runs commands and shows what comes of them, as it comes", async 
     .first()
     .waitFor();
   const saved = page.waitForEvent("download");
-  await block("seq 1 400000").getByRole("button", { name: "Save all there is" }).first().click();
+  await block("seq 1 400000").getByRole("button", { name: "Save what is kept" }).first().click();
   expect((await saved).suggestedFilename()).toMatch(/^e-.*stdout\.txt$/);
   await visitor.picture("session");
 
