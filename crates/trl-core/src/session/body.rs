@@ -296,15 +296,12 @@ impl Body {
         }
     }
 
-    /// Whether a clone that was to end still lives. On a busy machine that takes a while, and until then it may read what
-    /// is meant for the next one to listen on its slot.
-    pub fn has_old_listeners(&mut self) -> bool {
-        self.replaced.retain(|p| tree::identify(p.pid) == Some(*p));
-        // the keeper was asked; it may have to wait for its turn as well
-        for clone in &self.replaced {
-            tree::signal(*clone, rustix::process::Signal::KILL);
-        }
-        !self.replaced.is_empty()
+    /// Clones that were to end are gone after this. On a busy machine that takes a while, and until then one may read what is
+    /// meant for the next to listen on its slot. Nothing is told there but to become the session's shell.
+    pub fn end_old_listeners(&mut self) {
+        let lives = |p: &Proc| tree::identify(p.pid) == Some(*p);
+        tree::kill_all(|| self.replaced.iter().copied().filter(lives).collect());
+        self.replaced.retain(lives);
     }
 
     /// Ends a clone that another has replaced.

@@ -34,8 +34,6 @@ pub(super) const LONGEST_QUIET: Duration = Duration::from_millis(200);
 const START_LIMIT: Duration = Duration::from_secs(10);
 /// A clone or a snapshot takes a millisecond.
 const POINT_LIMIT: Duration = Duration::from_secs(3);
-/// A clone that was killed is gone after this, or after as much again.
-const OLD_LISTENERS_END: Duration = Duration::from_micros(500);
 /// A snapshot larger than this is not worth keeping in memory.
 const MAX_SNAPSHOT: usize = 16 << 20;
 
@@ -75,10 +73,6 @@ impl Task {
     fn renew(&mut self) {
         self.renew_at = None;
         let Some(body) = &mut self.body else { return };
-        if body.has_old_listeners() {
-            self.renew_at = Some(Instant::now() + OLD_LISTENERS_END);
-            return;
-        }
         if !body.background.is_empty() {
             body.background = body.find_background();
         }
@@ -315,7 +309,9 @@ impl Task {
             }
             self.forget_unheard();
         }
-        let Some(shell) = self.body.as_mut().and_then(|b| b.shell.as_mut()) else { return };
+        let Some(body) = &mut self.body else { return };
+        body.end_old_listeners();
+        let Some(shell) = &mut body.shell else { return };
         let alive = shell.standby.take().filter(|s| tree::identify(s.proc.pid) == Some(s.proc));
         let Some(standby) = alive else { return self.restart(then) };
         // A `kill -STOP 0` has stopped it too.
@@ -355,6 +351,7 @@ impl Task {
     pub(super) fn restart(&mut self, then: Then) {
         let Some(body) = &mut self.body else { return };
         body.drop_standby();
+        body.end_old_listeners();
         body.mend(&self.engine);
         let Some(shell) = &mut body.shell else { return };
         match &shell.snapshot {
