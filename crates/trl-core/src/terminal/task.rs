@@ -25,14 +25,15 @@ use trl_sys::pty::{Ear, Master, Size};
 use trl_sys::reap::Exit;
 use trl_sys::tree;
 
+use super::allowance::Allowance;
 use super::execution;
 use super::handle::{Message, News, Terminal, Wires};
 use super::pump::{Flood, Loudness, Pump};
 use crate::clock::Stamp;
 use crate::engine::{Counters, Engine};
 use crate::execution::Early;
+use crate::limits::Cage;
 use crate::limits::cage::Tenant;
-use crate::limits::{Cage, Verdict};
 use crate::seats::Seat;
 use crate::session::alarm::Alarm;
 use crate::session::body::start_error;
@@ -73,12 +74,7 @@ struct Task {
     pump: Arc<Pump>,
     reader: Reader,
     loudness: Loudness,
-    /// What holds its programs to their limits, if it has any.
-    cage: Option<Cage>,
-    /// When its time is up.
-    wall: Option<Instant>,
-    /// The limit it is ended for.
-    hit: Option<Limit>,
+    allowance: Allowance,
     /// Something is on the tape that the model was not told of.
     fresh: bool,
     seat: Option<Seat>,
@@ -100,7 +96,7 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
     match open(&engine, &terminal) {
         Err(e) => drop(created.send(Err(start_error("prepare", &e)))),
         Ok(Opened { master, ear, link, watch, order, cage }) => {
-            terminal.public().limits = cage.as_ref().map(|cage| cage.info.clone());
+            let allowance = Allowance::new(Arc::clone(&terminal), cage);
             let pump = Arc::new(Pump::new(Arc::clone(&terminal), &master));
             let task = Task {
                 terminal,
@@ -120,9 +116,7 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
                 pump,
                 reader: Reader::Here(ear),
                 loudness: Loudness::default(),
-                cage,
-                wall: None,
-                hit: None,
+                allowance,
                 fresh: false,
                 seat: Some(seat),
             };
@@ -251,36 +245,15 @@ impl Task {
             Phase::Over => None,
         };
         let flush = self.owes_keeper().then(|| Instant::now() + Duration::from_millis(1));
-        [own, flush, self.next_watch()].into_iter().flatten().min()
-    }
-
-    /// When to look at what its programs use.
-    fn next_watch(&self) -> Option<Instant> {
-        if self.phase != Phase::Live {
-            return None;
-        }
-        // A flood is read elsewhere, and nobody here hears how much it is.
-        let flooded =
-            self.terminal.spec.limits.output_bytes.is_some() && matches!(self.reader, Reader::Elsewhere(_));
-        let flood = flooded.then(|| Instant::now() + LOOK);
-        let cage = self.cage.as_ref().and_then(Cage::next_look);
-        [self.wall, cage, flood].into_iter().flatten().min()
+        let elsewhere = matches!(self.reader, Reader::Elsewhere(_));
+        let look = (self.phase == Phase::Live).then(|| self.allowance.next_look(elsewhere)).flatten();
+        [own, flush, look].into_iter().flatten().min()
     }
 
     fn watch_limits(&mut self, now: Instant) {
-        if self.phase != Phase::Live {
-            return;
-        }
-        let keeper = self.terminal.keeper();
-        let due = |cage: &&mut Cage| cage.next_look().is_some_and(|at| now >= at);
-        let seen = match self.cage.as_mut().filter(due).map(|cage| cage.look(keeper)) {
-            Some(Verdict::Exceeded(limit)) => Some(limit),
-            Some(Verdict::Within) | None => None,
-        };
-        let overdue = self.wall.is_some_and(|at| now >= at).then_some(Limit::WallS);
-        let most = self.terminal.spec.limits.output_bytes;
-        let loud = most.is_some_and(|most| self.terminal.tape.head() > most).then_some(Limit::OutputBytes);
-        if let Some(limit) = seen.or(overdue).or(loud) {
+        if self.phase == Phase::Live
+            && let Some(limit) = self.allowance.look(now)
+        {
             self.meet(limit);
         }
     }
@@ -288,7 +261,6 @@ impl Task {
     /// It used up what it may: it ends.
     fn meet(&mut self, limit: Limit) {
         tracing::info!(terminal = %self.terminal.spec.id, limit = limit.name(), "a limit was met");
-        self.hit = Some(limit);
         if limit == Limit::Pids {
             tree::end_storm(self.terminal.keeper(), |_| false);
         }
@@ -298,14 +270,6 @@ impl Task {
         };
         let why = if limit == Limit::WallS { Early::TimedOut } else { Early::Limited };
         self.end(format!("it met its limit on {}", limit.name()), why, grace);
-    }
-
-    /// What was used, as long as somebody knows.
-    fn count_usage(&mut self) {
-        let keeper = self.terminal.keeper();
-        let hit = self.hit;
-        let usage = self.cage.as_mut().map(|cage| cage.usage(keeper, hit));
-        self.terminal.public().usage = usage;
     }
 
     /// Part of its request is still on the way.
@@ -447,7 +411,7 @@ impl Task {
         let Reader::Here(ear) = &self.reader else { return };
         let taken = self.pump.turn(ear);
         self.fresh |= taken > 0;
-        if self.terminal.spec.limits.output_bytes.is_some_and(|most| self.terminal.tape.head() > most) {
+        if self.allowance.is_too_loud() {
             self.watch_limits(Instant::now());
         }
         if self.loudness.hears(taken) {
@@ -523,8 +487,7 @@ impl Task {
     fn started(&mut self, pid: i32) {
         self.terminal.public().pid = Some(pid);
         self.phase = Phase::Live;
-        let wall = self.terminal.spec.limits.wall_s.map(Duration::from_secs_f64);
-        self.wall = wall.and_then(|wall| Instant::now().checked_add(wall));
+        self.allowance.begin();
         Counters::add(&self.engine.counters.terminals);
         let (terminal_id, shell) = (self.terminal.spec.id.clone(), self.terminal.spec.argv[0].clone());
         self.engine.events.emit(&self.terminal.spec.owner, Happening::TerminalCreated { terminal_id, shell });
@@ -587,10 +550,7 @@ impl Task {
 
     /// The keeper kills whatever is left and ends.
     fn let_go(&mut self) {
-        self.count_usage();
-        if let Some(cage) = &self.cage {
-            cage.kill(self.terminal.keeper());
-        }
+        self.allowance.end();
         self.link.let_go();
         self.phase = Phase::LettingGo { until: Instant::now() + LET_GO_LIMIT };
     }
@@ -611,10 +571,7 @@ impl Task {
 
     /// Everything below the keeper is gone: what the kernel holds is all there will ever be.
     fn settle(&mut self) {
-        if self.terminal.public().usage.is_none() {
-            self.count_usage();
-        }
-        self.cage = None;
+        self.allowance.over();
         self.master.let_go_of_peer();
         self.phase = Phase::Settling { until: Instant::now() + SETTLE_LIMIT };
         self.pump.finish();
@@ -633,16 +590,11 @@ impl Task {
         // An end nobody saw was the keeper's doing.
         let exit = self.exit.unwrap_or(Exit::Signal(Signal::KILL.as_raw()));
         let reason = self.reason.take().unwrap_or_else(|| "ended".into());
+        self.allowance.ended(exit);
         {
             let mut public = self.terminal.public();
             public.pid = None;
             public.exit = Some(exit);
-            if let Some(usage) = &mut public.usage
-                && self.terminal.spec.limits.file_size_bytes.is_some()
-                && exit == Exit::Signal(Signal::XFSZ.as_raw())
-            {
-                usage.limit_hit.get_or_insert(Limit::FileSizeBytes);
-            }
             public.destroy_at = None;
             public.ended = Some((reason.clone(), Instant::now()));
         }
