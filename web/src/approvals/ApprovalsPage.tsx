@@ -8,7 +8,7 @@ import {
   type KeyboardEvent,
   type RefObject,
 } from "react";
-import { useT } from "../i18n";
+import { useT, type Key } from "../i18n";
 import { Button } from "../ui/Button";
 import { Icon } from "../ui/icons";
 import { useStore } from "../ui/store";
@@ -34,8 +34,10 @@ export default function ApprovalsPage(): JSX.Element {
           {failure}
         </p>
       )}
-      {isAsking === false && <NotAsking />}
-      {isAsking === true && items.length === 0 && <Nothing />}
+      {isAsking === false && <Empty title="approvals.notAsking" hint="approvals.notAskingHint" />}
+      {isAsking === true && items.length === 0 && (
+        <Empty title="approvals.empty" hint="approvals.emptyHint" />
+      )}
       {items.length > 0 && <Inbox items={items} />}
       {settled.length > 0 && <Settled items={settled} />}
     </div>
@@ -115,28 +117,15 @@ function move(event: KeyboardEvent<HTMLElement>): void {
   cards[at + step]?.focus();
 }
 
-function NotAsking(): JSX.Element {
+function Empty({ title, hint }: { title: Key; hint: Key }): JSX.Element {
   const t = useT();
   return (
     <div className="card empty">
       <span className="empty-icon">
         <Icon name="approvals" />
       </span>
-      <h2>{t("approvals.notAsking")}</h2>
-      <p className="muted">{t("approvals.notAskingHint")}</p>
-    </div>
-  );
-}
-
-function Nothing(): JSX.Element {
-  const t = useT();
-  return (
-    <div className="card empty">
-      <span className="empty-icon">
-        <Icon name="approvals" />
-      </span>
-      <h2>{t("approvals.empty")}</h2>
-      <p className="muted">{t("approvals.emptyHint")}</p>
+      <h2>{t(title)}</h2>
+      <p className="muted">{t(hint)}</p>
     </div>
   );
 }

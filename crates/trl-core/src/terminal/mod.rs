@@ -5,13 +5,14 @@
 //! 4. [`model`] is the reader that knows what the terminal shows, on a thread of its own. 5. [`sizes`] is who is attached
 //!    and whose window counts. 6. [`handle`] is a terminal as everyone but its task sees it. 7. [`recording`] is the
 //!    reader that plays it again: the tape with its [`times`], from the oldest of the model's [`keyframes`] on.
-//! 8. [`execution`] is what a program that was started as one tells of itself, [`allowance`] what it may use.
+//! 8. [`open`] makes what a task begins with. 9. [`execution`] is what a program that was started as one tells of itself, [`allowance`] what it may use.
 
 mod allowance;
 mod execution;
 pub mod handle;
 mod keyframes;
 pub mod model;
+mod open;
 mod pump;
 pub mod recording;
 pub mod sizes;

@@ -9,7 +9,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,7 +18,7 @@ use trl_proto::event::Happening;
 use trl_proto::limits::Limit;
 use trl_proto::{Error, ErrorCode};
 use trl_screen::{Event, Fed};
-use trl_sys::link::{Group, Notice, Request, Spawn};
+use trl_sys::link::{Notice, Request};
 use trl_sys::poller::Watch;
 use trl_sys::pty::{Ear, Master, Size};
 use trl_sys::reap::Exit;
@@ -28,12 +27,11 @@ use trl_sys::tree;
 use super::allowance::Allowance;
 use super::execution;
 use super::handle::{Message, News, Terminal, Wires};
+use super::open::{Opened, open};
 use super::pump::{Flood, Loudness, Pump};
 use crate::clock::Stamp;
 use crate::engine::{Counters, Engine};
 use crate::execution::Early;
-use crate::limits::Cage;
-use crate::limits::cage::Tenant;
 use crate::seats::Seat;
 use crate::session::alarm::Alarm;
 use crate::session::body::start_error;
@@ -123,41 +121,6 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
             tokio::spawn(task.run());
         }
     }
-}
-
-/// What a terminal's task begins with.
-struct Opened {
-    master: Master,
-    ear: Ear,
-    link: Link,
-    watch: Watch,
-    order: Request,
-    cage: Option<Cage>,
-}
-
-fn open(engine: &Engine, terminal: &Terminal) -> io::Result<Opened> {
-    let spec = &terminal.spec;
-    let dir = engine.place.session_dir(spec.id.as_str())?;
-    let master = Master::open(spec.size)?;
-    let ear = master.listen()?;
-    let watch = Watch::new()?;
-    let (link, cage) = engine.keeper_within(&spec.limits, Tenant::Program)?;
-    let link = Link::new(link, &watch)?;
-    let device = master.device()?;
-    let mut env = spec.environ();
-    env.push([b"PWD=", spec.working_dir.as_bytes()].concat());
-    let order = Request::Spawn(Spawn {
-        argv: spec.argv.iter().map(|a| a.as_bytes().to_vec()).collect(),
-        env,
-        cwd: spec.working_dir.as_bytes().to_vec(),
-        stdio: [device.clone(), device.clone(), device],
-        session_dir: dir.as_os_str().as_bytes().to_vec(),
-        open_files: Cage::open_files(&spec.limits, engine.open_files.original),
-        rlimits: cage.as_ref().map(Cage::rlimits).unwrap_or_default(),
-        group: Group::Leads,
-        terminal: true,
-    });
-    Ok(Opened { master, ear, link, watch, order, cage })
 }
 
 /// Who reads the pseudo-terminal.
