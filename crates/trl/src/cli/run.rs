@@ -20,7 +20,7 @@ use trl_proto::exec::{
     CancelParams, Cancelled, OnDisconnect, Outcome, RunParams, ShellState, SignalParams, Signalled,
     StreamStarted,
 };
-use trl_proto::{ExecutionId, Method};
+use trl_proto::{ExecutionId, Method, SessionId};
 
 use super::failure::{Failure, READER_GONE};
 use super::{forward, quote, session};
@@ -87,6 +87,24 @@ impl Autostart {
     }
 }
 
+/// Where a command runs: what was asked for; in a session its own place, else ours.
+pub(super) fn working_dir(
+    asked: Option<&Path>,
+    session: Option<&SessionId>,
+) -> Result<Option<String>, Failure> {
+    match (asked, session) {
+        (Some(dir), _) => absolute(dir).map(Some),
+        (None, None) => absolute(Path::new(".")).map(Some),
+        (None, Some(_)) => Ok(None),
+    }
+}
+
+/// None rather than an empty one.
+pub(super) fn environment(given: Vec<(String, String)>) -> Option<BTreeMap<String, String>> {
+    let env: BTreeMap<String, String> = given.into_iter().collect();
+    (!env.is_empty()).then_some(env)
+}
+
 /// `path` as the daemon, which lives in another directory, can use it.
 pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
     let path = std::path::absolute(path)?;
@@ -122,18 +140,13 @@ async fn params(
         Some(session) => Some(session::resolve(client, session).await?),
         None => None,
     };
-    let working_dir = match (&args.cwd, &session_id) {
-        (Some(dir), _) => Some(absolute(dir)?),
-        (None, None) => Some(absolute(Path::new("."))?),
-        (None, Some(_)) => None,
-    };
-    let env: BTreeMap<String, String> = args.env.into_iter().collect();
+    let working_dir = working_dir(args.cwd.as_deref(), session_id.as_ref())?;
     Ok(RunParams {
         session_id,
         command,
         timeout_s: args.timeout.map(|timeout| timeout.as_secs_f64()),
         open_stdin: matches!(stdin, forward::Stdin::Forwarded).then_some(true),
-        env: (!env.is_empty()).then_some(env),
+        env: environment(args.env),
         working_dir,
         queue: args.queue.then_some(true),
         on_disconnect: Some(OnDisconnect::Cancel),

@@ -1,9 +1,8 @@
 //! `trl exec start` and `trl exec wait`: commands that may outlive the call about them.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -17,7 +16,7 @@ use trl_proto::{ExecutionId, Method};
 use super::exec::{StreamName, eprint_line, replay};
 use super::failure::Failure;
 use super::print::{self, Format, Output};
-use super::run::{Autostart, absolute, assignment};
+use super::run::{Autostart, assignment, environment, working_dir};
 use super::session;
 use crate::client::Client;
 use crate::config::units;
@@ -112,19 +111,14 @@ async fn params(client: &Client, args: StartArgs) -> Result<StartParams, Failure
         (_, Some(_)) => (Some(super::quote::shell_text(&args.command).map_err(Failure::Usage)?), None),
         (_, None) => (None, Some(words)),
     };
-    let working_dir = match (&args.cwd, &session_id) {
-        (Some(dir), _) => Some(absolute(dir)?),
-        (None, Some(_)) => None,
-        (None, None) => Some(absolute(Path::new("."))?),
-    };
-    let env: BTreeMap<String, String> = args.env.into_iter().collect();
+    let working_dir = working_dir(args.cwd.as_deref(), session_id.as_ref())?;
     Ok(StartParams {
         command,
         argv,
         session_id,
         tty: args.tty.then_some(true),
         stdin: args.no_stdin.then_some(StartStdin::Named(StdinName::Null)),
-        env: (!env.is_empty()).then_some(env),
+        env: environment(args.env),
         working_dir,
         yield_ms: args.wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
         timeout_s: args.timeout.map(|timeout| timeout.as_secs_f64()),
