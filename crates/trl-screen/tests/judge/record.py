@@ -32,6 +32,7 @@ def main():
     pid, fd = pty.fork()
     if pid == 0:
         env = dict(os.environ, TERM="xterm-256color", LANG="C.UTF-8", LC_ALL="C.UTF-8", COLORTERM="truecolor")
+        env["SHELL"] = "/bin/sh"  # else tmux takes the user's, which lets nobody in
         env.pop("TMUX", None)
         try:
             os.execvpe(scenario["argv"][0], scenario["argv"], env)
