@@ -16,6 +16,13 @@ impl Stamp {
         Self { monotonic: Instant::now(), wall: Timestamp::now() }
     }
 
+    /// That long from now.
+    pub fn in_future(by: std::time::Duration) -> Self {
+        let now = Self::now();
+        let wall = now.wall.checked_add(jiff::SignedDuration::try_from(by).unwrap_or_default());
+        Self { monotonic: now.monotonic + by, wall: wall.unwrap_or(now.wall) }
+    }
+
     /// Whole seconds since 1970, on the wall clock.
     pub fn unix_seconds(&self) -> i64 {
         self.wall.as_second()

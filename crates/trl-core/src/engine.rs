@@ -14,6 +14,7 @@ use trl_sys::limits::OpenFiles;
 use trl_sys::tree;
 use trl_sys::zygote::Zygote;
 
+use crate::approval::{Book, Desk};
 use crate::clock::Stamp;
 use crate::descriptors::{self, Shares};
 use crate::env::Inherited;
@@ -40,7 +41,10 @@ pub struct Engine {
     /// Descriptors that outlive the command they belong to.
     pub leftovers: Seats,
     pub budget: Arc<Budget>,
-    pub events: Events,
+    pub events: Arc<Events>,
+    pub desk: Arc<Desk>,
+    /// Rules for everything.
+    pub book: Arc<Book>,
     pub executions: Registry,
     pub counters: Counters,
     /// Commands running right now.
@@ -97,6 +101,7 @@ impl Engine {
         let place = Place::create(settings.runtime_dir.as_deref())?;
         let name = place.dir().file_name().unwrap_or_default().to_string_lossy();
         let caging = Caging::settle(&name);
+        let events = Arc::new(Events::default());
         Ok(Arc::new(Self {
             started: Stamp::now(),
             place,
@@ -105,7 +110,9 @@ impl Engine {
             shares,
             leftovers: Seats::new(shares.leftovers),
             budget: Budget::new(settings.output_total_bytes),
-            events: Events::default(),
+            desk: Arc::new(Desk::new(Arc::clone(&events))),
+            book: Arc::new(Book::new(settings.rules_dir.clone())),
+            events,
             executions: Registry::new(settings.results, settings.results_bytes),
             counters: Counters::default(),
             running: Seats::new(usize::MAX),

@@ -2,13 +2,13 @@
 //! who watches it; only the task of that moves it on.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use trl_proto::exec::{ExecutionInfo, ExecutionStatus, Outcome, RunResult, Stream};
 use trl_proto::start::Next;
-use trl_proto::{Dialect, Error, ExecutionId, SessionId, TerminalId};
+use trl_proto::{Dialect, Error, ExecutionId, RequestId, SessionId, TerminalId};
 
 use crate::clock::Stamp;
 use crate::output::Log;
@@ -19,7 +19,10 @@ pub struct Execution {
     pub place: Place,
     /// Who made its session: it may be asked about when the session is long forgotten.
     pub owner: Arc<str>,
+    /// As it was asked for.
     pub command: Box<str>,
+    /// What a person made of it.
+    edited: OnceLock<Box<str>>,
     pub created: Stamp,
     /// Everything it writes, on a terminal.
     pub stdout: Arc<Log>,
@@ -94,6 +97,10 @@ pub enum Early {
 #[derive(Debug, Clone)]
 pub enum Phase {
     Queued,
+    /// For a person's yes.
+    Waiting {
+        request: RequestId,
+    },
     Running {
         since: Instant,
     },
@@ -115,6 +122,7 @@ impl Execution {
             place,
             owner,
             command: command.into(),
+            edited: OnceLock::new(),
             created: Stamp::now(),
             stdout: logs.0,
             stderr: logs.1,
@@ -160,7 +168,7 @@ impl Execution {
             match &*phase.borrow_and_update() {
                 Phase::Done(finished) => return Ok(Arc::clone(finished)),
                 Phase::Refused(error) => return Err(error.clone()),
-                Phase::Queued | Phase::Running { .. } => {}
+                Phase::Queued | Phase::Waiting { .. } | Phase::Running { .. } => {}
             }
             if phase.changed().await.is_err() {
                 // the sender lives in self
@@ -184,13 +192,52 @@ impl Execution {
         self.phase.send_replace(Phase::Refused(error));
     }
 
-    /// Resolves when it has started, is over, or was refused.
+    /// A person wants something else to be run in its place.
+    pub(crate) fn edit(&self, command: &str) {
+        let _ = self.edited.set(command.into());
+    }
+
+    /// What is run.
+    pub fn text(&self) -> &str {
+        self.edited.get().unwrap_or(&self.command)
+    }
+
+    /// A person is asked before it begins.
+    pub(crate) fn ask(&self, request: RequestId) {
+        self.phase.send_replace(Phase::Waiting { request });
+    }
+
+    /// The request that is to be answered before it begins.
+    pub fn request(&self) -> Option<RequestId> {
+        match &*self.phase.borrow() {
+            Phase::Waiting { request } => Some(request.clone()),
+            _ => None,
+        }
+    }
+
+    /// Resolves when it is over or was refused; or, with the request, when a person has to be asked.
+    pub async fn wait_or_ask(&self) -> Result<Option<RequestId>, Error> {
+        let mut phase = self.phase.subscribe();
+        loop {
+            match &*phase.borrow_and_update() {
+                Phase::Done(_) => return Ok(None),
+                Phase::Waiting { request } => return Ok(Some(request.clone())),
+                Phase::Refused(error) => return Err(error.clone()),
+                Phase::Queued | Phase::Running { .. } => {}
+            }
+            if phase.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Resolves when it has started, waits for a person, is over, or was refused.
     pub async fn wait_started(&self) -> Result<(), Error> {
         let mut phase = self.phase.subscribe();
         loop {
             match &*phase.borrow_and_update() {
                 Phase::Queued => {}
-                Phase::Running { .. } | Phase::Done(_) => return Ok(()),
+                Phase::Waiting { .. } | Phase::Running { .. } | Phase::Done(_) => return Ok(()),
                 Phase::Refused(error) => return Err(error.clone()),
             }
             if phase.changed().await.is_err() {
@@ -208,6 +255,7 @@ impl Execution {
         let phase = self.phase();
         let (status, elapsed) = match &phase {
             Phase::Queued | Phase::Refused(_) => (ExecutionStatus::Queued, Duration::ZERO),
+            Phase::Waiting { .. } => (ExecutionStatus::WaitingHitl, Duration::ZERO),
             Phase::Running { since } => (ExecutionStatus::Running, since.elapsed()),
             Phase::Done(f) => (ExecutionStatus::Done, Duration::from_millis(f.outcome.duration_ms)),
         };
@@ -215,7 +263,7 @@ impl Execution {
             execution_id: self.id.clone(),
             session_id: self.place.session().cloned(),
             terminal_id: self.place.terminal().cloned(),
-            command: self.command.to_string(),
+            command: self.text().to_string(),
             status,
             created_at: self.created.rfc3339(),
             elapsed_ms: millis(elapsed),

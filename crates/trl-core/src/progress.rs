@@ -40,6 +40,7 @@ impl Execution {
         let gap = Omitted { stdout: out.gap, stderr: err.gap };
         Progress {
             status: info.status,
+            request_id: self.request(),
             session_id: info.session_id,
             terminal_id: info.terminal_id,
             stdout_encoding: stdout.encoding,

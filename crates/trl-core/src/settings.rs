@@ -10,6 +10,8 @@ use trl_proto::limits::Limits;
 pub struct Settings {
     /// Where session directories are made; chosen by [`crate::place`] when None.
     pub runtime_dir: Option<PathBuf>,
+    /// Where people keep rules for all commands (`approvals.yaml`); None: nowhere.
+    pub rules_dir: Option<PathBuf>,
     pub max_sessions: usize,
     /// Commands one session may run in its life; 0 is no limit.
     pub max_commands_per_session: u64,
@@ -59,6 +61,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             runtime_dir: None,
+            rules_dir: None,
             max_sessions: 256,
             max_commands_per_session: 0,
             max_queue: 64,

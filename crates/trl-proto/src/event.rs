@@ -78,10 +78,21 @@ pub enum Happening {
     TerminalEnded { terminal_id: TerminalId, exit_code: i32, reason: String },
     /// A command waits for a person; `hitl.list` and `hitl.get` show it.
     #[serde(rename = "hitl.requested")]
-    HitlRequested { session_id: SessionId, execution_id: ExecutionId, request_id: RequestId },
+    HitlRequested {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session_id: Option<SessionId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        execution_id: Option<ExecutionId>,
+        request_id: RequestId,
+    },
     /// It waits no longer.
     #[serde(rename = "hitl.resolved")]
-    HitlResolved { session_id: SessionId, request_id: RequestId, state: RequestState },
+    HitlResolved {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session_id: Option<SessionId>,
+        request_id: RequestId,
+        state: RequestState,
+    },
     /// This subscriber was too slow: events between the last one and this were dropped.
     #[serde(rename = "events.missed")]
     Missed { from: u64, to: u64 },
@@ -137,12 +148,11 @@ impl Happening {
             Self::SessionCreated { session_id, .. }
             | Self::SessionState { session_id, .. }
             | Self::SessionEnded { session_id, .. }
-            | Self::ShellReplaced { session_id, .. }
+            | Self::ShellReplaced { session_id, .. } => Some(session_id),
+            Self::ExecStarted { session_id, .. }
+            | Self::ExecFinished { session_id, .. }
             | Self::HitlRequested { session_id, .. }
-            | Self::HitlResolved { session_id, .. } => Some(session_id),
-            Self::ExecStarted { session_id, .. } | Self::ExecFinished { session_id, .. } => {
-                session_id.as_ref()
-            }
+            | Self::HitlResolved { session_id, .. } => session_id.as_ref(),
             Self::TerminalCreated { .. } | Self::TerminalEnded { .. } | Self::Missed { .. } => None,
         }
     }

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::envelope::Dialect;
-use crate::id::{ExecutionId, SessionId, StreamId, TerminalId};
+use crate::error::{Error, ErrorCode};
+use crate::id::{ExecutionId, RequestId, SessionId, StreamId, TerminalId};
 use crate::limits::Usage;
+use crate::session::SessionState;
 use crate::start::Progress;
 use crate::text::{Encoding, Text};
 use crate::unique;
@@ -19,6 +21,20 @@ pub enum OnDisconnect {
     #[default]
     Continue,
     Cancel,
+}
+
+/// What is done when the rules want a person to be asked first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Approval {
+    /// The call waits for the answer, then for the command.
+    #[default]
+    Wait,
+    /// The call returns with the id of the request; the command runs whenever it is approved.
+    Return,
+    /// The call fails with `APPROVAL_REQUIRED`, and nobody is asked.
+    Fail,
 }
 
 /// `exec.run` and `exec.stream`.
@@ -57,6 +73,9 @@ pub struct RunParams {
     pub idempotency_key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_disconnect: Option<OnDisconnect>,
+    /// When a person has to be asked; `wait` unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
 }
 
 /// What became of the session's shell.
@@ -151,12 +170,35 @@ impl RunResult {
     }
 }
 
+/// The reply to `exec.run`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum RunReply {
+    Done(RunResult),
+    /// With `approval: return`, when a person has to be asked.
+    Waiting(Waiting),
+}
+
+/// A command that has not begun: a person is asked first.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Waiting {
+    pub execution_id: ExecutionId,
+    pub request_id: RequestId,
+    /// `waiting_hitl`.
+    pub state: SessionState,
+}
+
 /// The reply to `exec.stream`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamStarted {
     pub stream_id: StreamId,
     pub execution_id: ExecutionId,
+    /// When a person is asked before it begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<RequestId>,
     /// Over plain HTTP, which has no pushes: where to read them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events: Option<String>,
@@ -208,6 +250,42 @@ pub struct ExitPush {
     pub stream_id: StreamId,
     #[serde(flatten)]
     pub outcome: Outcome,
+}
+
+/// The push `exec.refused`, the last of a stream whose command was not run after all.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RefusedPush {
+    /// Absent in events of plain HTTP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream_id: Option<StreamId>,
+    pub execution_id: ExecutionId,
+    pub error: Refusal,
+}
+
+/// Why.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Refusal {
+    pub code: ErrorCode,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Further facts.
+    #[serde(flatten)]
+    pub details: serde_json::Map<String, serde_json::Value>,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self { code: error.code, message: error.message, hint: error.hint, details: error.details }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(said: Refusal) -> Self {
+        Self { code: said.code, message: said.message, hint: said.hint, details: said.details }
+    }
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -339,11 +417,15 @@ pub struct ExecutionParams {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum ExecutionStatus {
     Queued,
+    /// Until a person has said yes.
+    WaitingHitl,
     Running,
     Done,
+    /// The daemon that ran it died: nobody knows how it ended, and it is not run again.
+    Unknown,
 }
 
 /// `exec.result`: the status, and the result once there is one.

@@ -1,8 +1,5 @@
 //! `hitl.*`: commands that wait for a person, and the answers to them.
 //!
-//! These shapes are agreed before there is a daemon that asks: clients are written against them, and the methods are not in
-//! the table of [`crate::method`] until they work. A daemon without them says `UNKNOWN_METHOD`.
-//!
 //! ```text
 //!  pending ──▶ approved    hitl.respond, once, for the session or for always
 //!     ├─────▶ rejected    hitl.respond
@@ -16,7 +13,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::exec::Range;
-use crate::id::{ExecutionId, RequestId, SessionId};
+use crate::id::{ExecutionId, RequestId, SessionId, TerminalId};
 
 /// Where a request stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -33,8 +30,8 @@ pub enum RequestState {
     Cancelled,
 }
 
-/// What the rules say of a part of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What the rules say of a part of a command, the strictest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -98,6 +95,20 @@ pub struct Segment {
     pub would_allow: Option<String>,
 }
 
+/// What a name in a command stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Executable {
+    pub name: String,
+    /// `file`, `builtin`, `function`, `alias`, `keyword`, `missing` or `unknown`.
+    pub what: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Device, inode, size and time of change of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
+}
+
 /// A command that waits for a person, or did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -105,10 +116,17 @@ pub struct ApprovalRequest {
     pub request_id: RequestId,
     /// Stands for everything that is decided on; an answer repeats it, so that nobody approves what they did not see.
     pub digest: String,
-    pub session_id: SessionId,
+    /// Where it is to run; absent for a terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// The terminal that is to be opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal_id: Option<TerminalId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_name: Option<String>,
-    pub execution_id: ExecutionId,
+    /// The command; absent for a terminal that is no execution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution_id: Option<ExecutionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case_id: Option<String>,
     /// Who asked for the command: `agent`, `operator`, or the id of a token.
@@ -117,6 +135,9 @@ pub struct ApprovalRequest {
     /// The parts of `command`, in its order.
     pub segments: Vec<Segment>,
     pub working_dir: String,
+    /// What its names stood for when it was asked about; they must still when it runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub executables: Vec<Executable>,
     pub runtime: String,
     pub created_at: String,
     pub expires_at: String,
@@ -199,6 +220,49 @@ pub struct RequestWaitParams {
     /// 0 is none: it ends with the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<f64>,
+}
+
+/// `hitl.audit`: decisions, newest first.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AuditParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// Only those before this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<u64>,
+    /// 100 unless told otherwise, at most 1000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+/// One decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AuditEntry {
+    pub seq: u64,
+    pub time: String,
+    /// `requested`, `approved`, `rejected`, `expired`, `cancelled`, `denied` (by a rule), `granted` (an earlier answer).
+    pub what: String,
+    /// Who decided, if anybody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<RequestId>,
+    pub command: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Scope>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Audit {
+    pub entries: Vec<AuditEntry>,
 }
 
 #[cfg(test)]

@@ -90,6 +90,11 @@ methods! {
     TokenList       "token.list"       Operate Refused "the tokens there are, without their secrets";
     TokenRevoke     "token.revoke"     Operate Refused "end a token, and the connections that use it";
     EventsSubscribe "events.subscribe" Watch   Allowed "push what happens to sessions and executions";
+    HitlList        "hitl.list"        Watch   Refused "commands that wait for a person, or did";
+    HitlGet         "hitl.get"         Watch   Refused "one of them";
+    HitlRespond     "hitl.respond"     Operate Refused "say yes or no to one of them";
+    HitlWait        "hitl.wait"        Watch   Refused "wait for the answer to one of them";
+    HitlAudit       "hitl.audit"       Operate Refused "who decided what, and when";
     TerminalCreate  "terminal.create"  Run     Refused "start a program on a terminal";
     TerminalList    "terminal.list"    Watch   Refused "the terminals this connection may see";
     TerminalGet     "terminal.get"     Watch   Refused "one terminal, ended ones too for a while";
@@ -123,6 +128,9 @@ impl Method {
                 | ExecWait
                 | ExecCancel
                 | ExecInput
+                | HitlRespond
+                | HitlWait
+                | HitlAudit
                 | TerminalCreate
                 | TerminalInput
                 | TerminalDestroy

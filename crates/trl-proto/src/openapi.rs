@@ -10,11 +10,12 @@ use crate::error::ErrorCode;
 use crate::event::{Event, SubscribeParams, Subscribed};
 use crate::exec::{
     CancelParams, Cancelled, ExecListParams, ExecutionList, ExecutionParams, ExitPush, InputParams,
-    InputTaken, Outcome, OutputParams, OutputPushed, OutputSlice, ResultReply, RunParams, RunResult,
-    SignalParams, Signalled, StreamStarted,
+    InputTaken, Outcome, OutputParams, OutputPushed, OutputSlice, RefusedPush, ResultReply, RunParams,
+    RunReply, SignalParams, Signalled, StreamStarted,
 };
 use crate::hitl::{
-    ApprovalRequest, RequestList, RequestListParams, RequestParams, RequestWaitParams, RespondParams,
+    ApprovalRequest, Audit, AuditParams, RequestList, RequestListParams, RequestParams, RequestWaitParams,
+    RespondParams,
 };
 use crate::method::{Access, Method};
 use crate::session::{
@@ -45,7 +46,7 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         }
         Method::SessionGet => pair::<GetParams, SessionInfo>(of),
         Method::SessionDestroy => pair::<DestroyParams, Destroyed>(of),
-        Method::ExecRun => pair::<RunParams, RunResult>(of),
+        Method::ExecRun => pair::<RunParams, RunReply>(of),
         Method::ExecStream => pair::<RunParams, StreamStarted>(of),
         Method::ExecStart => pair::<StartParams, Progress>(of),
         Method::ExecWait => pair::<WaitParams, Waited>(of),
@@ -60,6 +61,11 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         Method::TokenList => pair::<NoParams, TokenList>(of),
         Method::TokenRevoke => pair::<TokenParams, TokenRevoked>(of),
         Method::EventsSubscribe => pair::<SubscribeParams, Subscribed>(of),
+        Method::HitlList => pair::<RequestListParams, RequestList>(of),
+        Method::HitlGet => pair::<RequestParams, ApprovalRequest>(of),
+        Method::HitlRespond => pair::<RespondParams, ApprovalRequest>(of),
+        Method::HitlWait => pair::<RequestWaitParams, ApprovalRequest>(of),
+        Method::HitlAudit => pair::<AuditParams, Audit>(of),
         Method::TerminalCreate => pair::<terminal::CreateParams, TerminalInfo>(of),
         Method::TerminalList => pair::<terminal::ListParams, TerminalList>(of),
         Method::TerminalGet | Method::TerminalKeep => pair::<TerminalParams, TerminalInfo>(of),
@@ -70,29 +76,6 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         Method::TerminalSignal => pair::<terminal::SignalParams, terminal::Signalled>(of),
         Method::TerminalDestroy => pair::<terminal::DestroyParams, TerminalInfo>(of),
     }
-}
-
-/// Methods whose shapes are agreed and which no daemon has yet; one that is asked says `UNKNOWN_METHOD`.
-fn planned(of: &mut SchemaGenerator) -> Value {
-    let request = of.subschema_for::<ApprovalRequest>();
-    json!({
-        "hitl.list": {
-            "about": "commands that wait for a person", "role": "viewer",
-            "params": of.subschema_for::<RequestListParams>(), "result": of.subschema_for::<RequestList>(),
-        },
-        "hitl.get": {
-            "about": "one of them", "role": "viewer",
-            "params": of.subschema_for::<RequestParams>(), "result": request,
-        },
-        "hitl.respond": {
-            "about": "say yes or no to one", "role": "operator",
-            "params": of.subschema_for::<RespondParams>(), "result": request,
-        },
-        "hitl.wait": {
-            "about": "one of them, once it is settled", "role": "viewer",
-            "params": of.subschema_for::<RequestWaitParams>(), "result": request,
-        },
-    })
 }
 
 /// The whole document.
@@ -116,9 +99,9 @@ pub fn document() -> Value {
     let pushes = json!({
         "exec.output": of.subschema_for::<OutputPushed>(),
         "exec.exit": of.subschema_for::<ExitPush>(),
+        "exec.refused": of.subschema_for::<RefusedPush>(),
         "event": of.subschema_for::<Event>(),
     });
-    let planned = planned(&mut of);
     let paths = paths(&mut of);
     let mut schemas = of.take_definitions(true);
     schemas.extend(envelopes(&requests));
@@ -129,8 +112,7 @@ pub fn document() -> Value {
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Shells and processes for AI agents. The methods of POST /rpc and WS /ws/rpc are those of \
                 the socket; `x-trl-methods` has their parameters, results and least role, `x-trl-pushes` what a \
-                WebSocket is sent between replies. `x-trl-planned` has the shapes of methods that are agreed and \
-                not there yet.",
+                WebSocket is sent between replies.",
             "license": {"name": "MIT OR Apache-2.0"},
         },
         "security": [{"bearer": []}],
@@ -140,7 +122,6 @@ pub fn document() -> Value {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
         "x-trl-methods": methods,
-        "x-trl-planned": planned,
         "x-trl-pushes": pushes,
     })
 }

@@ -14,12 +14,16 @@ use crate::unique;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SessionState {
+    /// Known from disk alone: the daemon that had it was killed before it could close it. Can be opened.
+    Uninitialized,
     /// Its shell is starting.
     Creating,
     /// Resident; nothing has run since it was opened.
     Ready,
     /// A command is running.
     Running,
+    /// A command waits for a person's yes.
+    WaitingHitl,
     /// At least one command has ended.
     Idle,
     /// No processes; can be opened again.

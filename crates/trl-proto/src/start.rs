@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::exec::{ExecutionStatus, Omitted, OnDisconnect, Outcome, Stream};
-use crate::id::{ExecutionId, SessionId, TerminalId};
+use crate::exec::{Approval, ExecutionStatus, Omitted, OnDisconnect, Outcome, Stream};
+use crate::id::{ExecutionId, RequestId, SessionId, TerminalId};
 use crate::limits::Limits;
 use crate::text::Encoding;
 use crate::unique;
@@ -75,6 +75,9 @@ pub struct StartParams {
     pub idempotency_key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_disconnect: Option<OnDisconnect>,
+    /// When a person has to be asked; `wait` unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
 }
 
 /// What a process reads.
@@ -111,6 +114,9 @@ pub struct StdinBytes {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Progress {
     pub status: ExecutionStatus,
+    /// While a person has to be asked before it begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<RequestId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
     /// Where it runs, with `tty`; everything it writes is `stdout` then.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::exec::Approval;
 use crate::id::TerminalId;
 use crate::limits::{Limits, LimitsInfo, Usage};
 use crate::text::Encoding;
@@ -75,6 +76,9 @@ pub struct CreateParams {
     pub scrollback_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_policy: Option<SizePolicy>,
+    /// When a person has to be asked: `wait` unless told otherwise, or `fail`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
 }
 
 /// A terminal as `create`, `list` and `get` show it.

@@ -16,7 +16,7 @@ use super::idempotency::Claim;
 use crate::execution::{Early, Execution, Place};
 use crate::limits::asked::Widening;
 use crate::session::handle::Session;
-use crate::session::messages::{AfterInput, Cancel, Ending, Manner, Message, Order, Stdin};
+use crate::session::messages::{AfterInput, Cancel, Clearance, Ending, Manner, Message, Order, Stdin};
 use crate::session::spec::{checked_dir, checked_env, seconds};
 use crate::session::state::WhenBusy;
 use crate::shell::wrap::Surroundings;
@@ -64,11 +64,11 @@ impl Manager {
         match params.session_id.clone() {
             Some(id) => {
                 let session = self.find(&id)?;
-                self.order(&session, params, announce).await
+                self.order(&session, params, caller, announce).await
             }
             None => {
                 let session = self.create(CreateParams::default(), caller).await?;
-                let submitted = self.order(&session, params, announce).await;
+                let submitted = self.order(&session, params, caller, announce).await;
                 self.throw_away(session, submitted.as_ref().ok().cloned());
                 submitted
             }
@@ -98,6 +98,7 @@ impl Manager {
         &self,
         session: &Arc<Session>,
         params: RunParams,
+        caller: &Caller,
         announce: impl FnOnce(&Arc<Execution>),
     ) -> Result<Arc<Execution>, Error> {
         let received = Instant::now();
@@ -112,6 +113,11 @@ impl Manager {
             busy: if params.queue == Some(true) { WhenBusy::Queue } else { WhenBusy::Refuse },
             received,
             tries: 0,
+            clearance: Clearance {
+                mode: params.approval.unwrap_or_default(),
+                origin: Arc::clone(&caller.name),
+                ..Clearance::default()
+            },
             execution: session
                 .spec
                 .execution(&params.command, (self.engine.log(bytes), self.engine.log(bytes))),
@@ -142,6 +148,12 @@ impl Manager {
                 let execution = self.engine.executions.find(id)?;
                 if let Some(finished) = execution.finished() {
                     return Ok((id.clone(), finished.outcome.cancelled));
+                }
+                if let Some(request) = execution.request() {
+                    self.engine.desk.withdraw(&request);
+                    // Refused or never run: either way it was ended before it began.
+                    let cancelled = execution.wait().await.map_or(true, |f| f.outcome.cancelled);
+                    return Ok((id.clone(), cancelled));
                 }
                 match &execution.place {
                     Place::Session(session) => self.find(session)?,

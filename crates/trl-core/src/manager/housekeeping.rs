@@ -34,6 +34,7 @@ impl Manager {
             self.drop_records(Instant::now());
             self.tend_terminals(Instant::now());
             self.end_orphans();
+            self.engine.desk.tend(Instant::now()).await;
             self.engine.caging.sweep();
         }
     }
@@ -56,7 +57,7 @@ impl Manager {
                 (public.state, public.last_activity.monotonic)
             };
             let resting = matches!(state, SessionState::Idle | SessionState::Ready);
-            let alive = resting || state == SessionState::Running;
+            let alive = resting || matches!(state, SessionState::Running | SessionState::WaitingHitl);
             let reason = if alive && past(session.opened.monotonic, settings.absolute_ttl) {
                 "it reached its greatest age"
             } else if resting && past(active, settings.idle_ttl) {

@@ -4,6 +4,7 @@
 //! - [`terminals`]: the same for terminals.
 //! - [`housekeeping`]: what time does to them, and how the daemon ends.
 
+mod approval;
 mod executions;
 mod housekeeping;
 mod idempotency;
@@ -23,6 +24,7 @@ use trl_sys::tree;
 pub use self::executions::{Caller, checked_output_bytes, parse_signal};
 use self::idempotency::Keys;
 use self::pressure::Pressure;
+use crate::approval::Rules;
 use crate::engine::{Counters, Engine};
 use crate::seats::{Seat, Seats};
 use crate::session::handle::Session;
@@ -140,7 +142,8 @@ impl Manager {
     ) -> Result<Arc<Session>, Error> {
         let spec = spec.within_settings(&self.engine.settings, caller.widening)?;
         let seat = self.admit(caller)?;
-        let session = Session::new(spec);
+        let rules = Rules::of(&self.engine.book, spec.case_id(), None);
+        let session = Session::new(spec, rules);
         let id = session.spec.id.clone();
         if let Some(order) = &direct {
             self.engine.executions.add(&order.execution);

@@ -4,36 +4,45 @@
 //! A live process is never ended to make room: when all places are taken a new one is refused. Finished ones are kept
 //! for their results, and the oldest go first.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trl_proto::exec::RunParams;
+use tokio::sync::oneshot;
+use trl_proto::exec::{Approval, RunParams};
 use trl_proto::session::CreateParams;
 use trl_proto::start::{StartParams, StartStdin, StdinName};
 use trl_proto::text::decode;
-use trl_proto::{Error, terminal};
+use trl_proto::{Error, RequestId, terminal};
 
 use super::Manager;
+use super::approval::{Fresh, Gate, Judged};
 use super::executions::{Caller, checked_output_bytes};
 use super::idempotency::Claim;
+use crate::approval::{Answer, refusal};
 use crate::execution::{Early, Execution, Place};
 use crate::output::Log;
 use crate::session::messages::{Order, Stdin};
 use crate::session::spec::{Program, Reads, Spec, seconds};
+use crate::shell::Kind;
 use crate::terminal::{Terminal, spec};
 
 /// What runs the text of a command.
 const USUAL_SHELL: &str = "/bin/sh";
 
 /// Where it is to run.
-enum Fresh {
+enum Onto {
     Pipes(Stdin),
     Terminal(Vec<u8>),
 }
 
 impl Manager {
     /// Starts it; resolves when it runs, or stands in its session's line.
-    pub async fn start(&self, params: StartParams, caller: &Caller) -> Result<Arc<Execution>, Error> {
+    pub async fn start(
+        self: &Arc<Self>,
+        params: StartParams,
+        caller: &Caller,
+    ) -> Result<Arc<Execution>, Error> {
         if params.idempotency_key.is_none() {
             return self.start_new(params, caller, |_| {}).await;
         }
@@ -48,27 +57,26 @@ impl Manager {
     }
 
     async fn start_new(
-        &self,
+        self: &Arc<Self>,
         params: StartParams,
         caller: &Caller,
         announce: impl FnOnce(&Arc<Execution>),
     ) -> Result<Arc<Execution>, Error> {
         if let Some(id) = params.session_id.clone() {
             let session = self.find(&id)?;
-            return self.order(&session, in_session(params)?, announce).await;
+            return self.order(&session, in_session(params)?, caller, announce).await;
         }
         if params.queue.is_some() {
             return Err(Error::invalid("`queue` is for a session; a fresh process waits for nobody"));
         }
-        let fresh = stdin(&params)?;
-        match fresh {
-            Fresh::Pipes(stdin) => self.start_on_pipes(params, stdin, caller, announce).await,
-            Fresh::Terminal(first) => self.start_on_terminal(params, first, caller, announce).await,
+        match stdin(&params)? {
+            Onto::Pipes(stdin) => self.start_on_pipes(params, stdin, caller, announce).await,
+            Onto::Terminal(first) => self.start_on_terminal(params, first, caller, announce).await,
         }
     }
 
     async fn start_on_pipes(
-        &self,
+        self: &Arc<Self>,
         params: StartParams,
         stdin: Stdin,
         caller: &Caller,
@@ -79,6 +87,8 @@ impl Manager {
         }
         let bytes = checked_output_bytes(params.max_output_bytes)?;
         let (shown, argv) = words(&params)?;
+        let text = params.command.as_ref().map(|_| argv[0].clone());
+        let (mode, own_env) = (params.approval.unwrap_or_default(), params.env.clone().unwrap_or_default());
         let create = CreateParams {
             argv: Some(argv),
             env: params.env,
@@ -96,13 +106,63 @@ impl Manager {
         }
         let execution = spec.execution(&shown, (self.engine.log(bytes), self.engine.log(bytes)));
         announce(&execution);
+        let fresh = Fresh {
+            session: Some(&spec.id),
+            terminal: None,
+            execution: Some(&execution.id),
+            name: spec.name.as_ref(),
+            command: &shown,
+            program: judged(text.as_deref(), &spec.program)?,
+            env: &own_env,
+            working_dir: &spec.working_dir,
+            mode,
+        };
+        let gate = self.gate(fresh, caller).await?;
         let order = Order::direct(Arc::clone(&execution), stdin, spec.timeout);
-        self.bring_up(spec, Some(order), caller).await?;
+        match gate {
+            Gate::Open => {
+                self.bring_up(spec, Some(order), caller).await?;
+            }
+            Gate::Later { request, answer } => {
+                self.engine.executions.add(&execution);
+                execution.ask(request.clone());
+                let (manager, caller) = (Arc::clone(self), caller.clone());
+                tokio::spawn(async move {
+                    manager.start_when_answered(spec, order, caller, request, answer).await
+                });
+            }
+        }
         Ok(execution)
     }
 
-    async fn start_on_terminal(
+    /// A fresh process that a person was asked about.
+    async fn start_when_answered(
         &self,
+        mut spec: Spec,
+        order: Order,
+        caller: Caller,
+        request: RequestId,
+        answer: oneshot::Receiver<Answer>,
+    ) {
+        let execution = Arc::clone(&order.execution);
+        let refused = match answer.await.unwrap_or(Answer::Cancelled) {
+            Answer::Approved { command } => {
+                if let (Some(command), Program::Direct { argv, .. }) = (&command, &mut spec.program) {
+                    execution.edit(command);
+                    argv[2].clone_from(command);
+                }
+                self.bring_up(spec, Some(order), &caller).await.err()
+            }
+            Answer::Cancelled => return order.never_ran(&self.engine, spec.working_dir),
+            no => Some(refusal(&request, no)),
+        };
+        if let Some(error) = refused {
+            self.engine.executions.refuse(&execution, error);
+        }
+    }
+
+    async fn start_on_terminal(
+        self: &Arc<Self>,
         params: StartParams,
         first: Vec<u8>,
         caller: &Caller,
@@ -111,7 +171,10 @@ impl Manager {
         let bytes = checked_output_bytes(params.max_output_bytes)?;
         let timeout = seconds(params.timeout_s, "timeout_s")?.unwrap_or(Duration::ZERO);
         let (shown, argv) = words(&params)?;
+        let asked = params.approval.unwrap_or_default();
+        let own_env = params.env.clone().unwrap_or_default();
         let create = terminal::CreateParams {
+            approval: Some(if asked == Approval::Return { Approval::Wait } else { asked }),
             argv: Some(argv),
             env: params.env,
             secret_env: params.secret_env,
@@ -124,21 +187,34 @@ impl Manager {
             ..terminal::CreateParams::default()
         };
         let (inherited, settings) = (&self.engine.inherited, &self.engine.settings);
+        let mode = create.approval.unwrap_or_default();
         let spec = spec::Spec::resolve(create, &caller.name, inherited, settings)?;
         let logs = (self.engine.terminal_log(bytes), Log::empty(Arc::clone(&self.engine.budget)));
         let place = Place::Terminal(spec.id.clone());
         let execution = Execution::new(place, Arc::clone(&spec.owner), &shown, logs);
         self.engine.executions.add(&execution);
         announce(&execution);
-        let started = self.bring_up_terminal(spec, Some(Arc::clone(&execution)), caller).await;
-        let terminal =
-            started.inspect_err(|error| self.engine.executions.refuse(&execution, error.clone()))?;
-        if !first.is_empty() {
-            terminal.input(first).await?;
-        }
-        if !timeout.is_zero() {
-            tokio::spawn(end_in_time(terminal, Arc::clone(&execution), timeout, settings.grace));
-        }
+        let (manager, caller, subject) = (Arc::clone(self), caller.clone(), Arc::clone(&execution));
+        // A task of its own: whoever asked may not want to wait for a person's answer.
+        let starting = tokio::spawn(async move {
+            let started = async {
+                manager.clear_terminal(&spec, Some(&subject), (mode, &own_env), &caller).await?;
+                let terminal = manager.bring_up_terminal(spec, Some(Arc::clone(&subject)), &caller).await?;
+                if !first.is_empty() {
+                    terminal.input(first).await?;
+                }
+                Ok(terminal)
+            };
+            match started.await {
+                Err(error) => manager.engine.executions.refuse(&subject, error),
+                Ok(terminal) if !timeout.is_zero() => {
+                    end_in_time(terminal, subject, timeout, manager.engine.settings.grace).await;
+                }
+                Ok(_) => {}
+            }
+        });
+        execution.wait_started().await?;
+        drop(starting);
         Ok(execution)
     }
 }
@@ -148,6 +224,13 @@ async fn end_in_time(terminal: Arc<Terminal>, execution: Arc<Execution>, timeout
         _ = execution.wait() => {}
         () = tokio::time::sleep(timeout) => terminal.end("it took too long", Early::TimedOut, grace).await,
     }
+}
+
+/// Text is judged as the shell that reads it would.
+fn judged<'a>(shell: Option<&str>, program: &'a Program) -> Result<Judged<'a>, Error> {
+    let Program::Direct { argv, .. } = program else { return Err(Error::internal("not a direct command")) };
+    let kind = shell.and_then(|_| Kind::detect(Path::new(&argv[0])));
+    Ok(kind.map_or(Judged::Argv(argv), Judged::Text))
 }
 
 /// What is shown of it, and what is run.
@@ -164,25 +247,25 @@ fn words(params: &StartParams) -> Result<(String, Vec<String>), Error> {
     }
 }
 
-fn stdin(params: &StartParams) -> Result<Fresh, Error> {
+fn stdin(params: &StartParams) -> Result<Onto, Error> {
     let named = match &params.stdin {
         None => StdinName::Open,
         Some(StartStdin::Named(name)) => *name,
         Some(StartStdin::Bytes(given)) => {
             let bytes = decode(given.data.clone(), given.encoding.unwrap_or_default())?;
             return Ok(match params.tty {
-                Some(true) => Fresh::Terminal(bytes),
-                _ => Fresh::Pipes(Stdin::Bytes(bytes)),
+                Some(true) => Onto::Terminal(bytes),
+                _ => Onto::Pipes(Stdin::Bytes(bytes)),
             });
         }
     };
     match (params.tty, named) {
-        (Some(true), StdinName::Open) => Ok(Fresh::Terminal(Vec::new())),
+        (Some(true), StdinName::Open) => Ok(Onto::Terminal(Vec::new())),
         (Some(true), StdinName::Null) => {
             Err(Error::invalid("a process on a terminal reads from it").hint("leave out `stdin` or `tty`"))
         }
-        (_, StdinName::Open) => Ok(Fresh::Pipes(Stdin::Open(Vec::new()))),
-        (_, StdinName::Null) => Ok(Fresh::Pipes(Stdin::Null)),
+        (_, StdinName::Open) => Ok(Onto::Pipes(Stdin::Open(Vec::new()))),
+        (_, StdinName::Null) => Ok(Onto::Pipes(Stdin::Null)),
     }
 }
 
@@ -224,5 +307,6 @@ fn in_session(params: StartParams) -> Result<RunParams, Error> {
         max_output_bytes: params.max_output_bytes,
         idempotency_key: None,
         on_disconnect: None,
+        approval: params.approval,
     })
 }

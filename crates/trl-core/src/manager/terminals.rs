@@ -4,10 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
+use trl_proto::exec::Approval;
 use trl_proto::terminal::{CreateParams, ListParams};
 use trl_proto::{Error, ErrorCode, TerminalId};
 
+use super::approval::{Fresh, Gate, Judged};
 use super::{Caller, Manager};
+use crate::approval::{Answer, refusal};
+use crate::env::Env;
 use crate::execution::{Early, Execution};
 use crate::session::body::start_error;
 use crate::session::spec::seconds;
@@ -22,8 +26,49 @@ impl Manager {
         params: CreateParams,
         caller: &Caller,
     ) -> Result<Arc<Terminal>, Error> {
+        let mode = params.approval.unwrap_or_default();
+        if mode == Approval::Return {
+            return Err(Error::invalid("a terminal waits for approval, or fails")
+                .hint("approval: \"wait\" or \"fail\"; exec.start with tty: true can return"));
+        }
+        let env = params.env.clone().unwrap_or_default();
         let spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
+        self.clear_terminal(&spec, None, (mode, &env), caller).await?;
         self.bring_up_terminal(spec, None, caller).await
+    }
+
+    /// Everything that is typed into it later is covered by one answer.
+    pub(super) async fn clear_terminal(
+        &self,
+        spec: &Spec,
+        execution: Option<&Arc<Execution>>,
+        (mode, env): (Approval, &Env),
+        caller: &Caller,
+    ) -> Result<(), Error> {
+        let shown = spec.argv.join(" ");
+        let fresh = Fresh {
+            session: None,
+            terminal: Some(&spec.id),
+            execution: execution.map(|e| &e.id),
+            name: spec.name.as_ref(),
+            command: execution.map_or(shown.as_str(), |e| &e.command),
+            program: Judged::Typed(&spec.argv),
+            env,
+            working_dir: &spec.working_dir,
+            mode,
+        };
+        match self.gate(fresh, caller).await? {
+            Gate::Open => Ok(()),
+            Gate::Later { request, answer } => {
+                if let Some(execution) = execution {
+                    execution.ask(request.clone());
+                }
+                match answer.await.unwrap_or(Answer::Cancelled) {
+                    Answer::Approved { .. } => Ok(()),
+                    no => Err(refusal(&request, no)),
+                }
+            }
+        }
     }
 
     /// With an execution, that is what its program is.

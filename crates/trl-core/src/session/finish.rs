@@ -17,7 +17,7 @@ use super::task::Task;
 use crate::clock::Stamp;
 
 /// How often a command is handed to the next shell because one died without reading it.
-const MOST_TRIES: u8 = 3;
+pub(super) const MOST_TRIES: u8 = 3;
 
 impl Task {
     pub(super) fn take_run(&mut self) -> Option<Box<Run>> {
@@ -43,6 +43,10 @@ impl Task {
             run.take_base(body);
         }
         run.drain(body);
+        if let Some(order) = run.order.clearance.probe_for.take() {
+            run::tidy(body, &run.order);
+            return self.probed(&run.order.execution, run.stop.is_some(), *order);
+        }
         run.count_usage(body);
         let background = body.find_background();
         let fresh = background.iter().filter(|p| !run.older.contains(p)).map(|p| p.pid).collect();
@@ -72,6 +76,9 @@ impl Task {
 
     pub(super) fn finish_dead(&mut self) {
         let Some(mut run) = self.take_run() else { return };
+        if let Some(order) = run.order.clearance.probe_for.take() {
+            return self.died_of_probe(&run, *order);
+        }
         if self.never_heard()
             && !run.touched
             && run.stop.is_none()

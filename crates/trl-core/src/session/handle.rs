@@ -7,17 +7,20 @@ use std::time::Instant;
 use tokio::sync::mpsc;
 use trl_proto::limits::LimitsInfo;
 use trl_proto::session::{Running, SessionInfo, SessionState};
-use trl_proto::{Dialect, Error, ErrorCode, ExecutionId};
+use trl_proto::{Dialect, Error, ErrorCode, ExecutionId, RequestId};
 
 use super::messages::Message;
 use super::spec::{Secrets, Spec};
 use super::state::Denial;
+use crate::approval::Rules;
 use crate::clock::Stamp;
 use crate::execution::{Execution, Phase, millis};
 
 #[derive(Debug)]
 pub struct Session {
     pub spec: Spec,
+    /// Which commands a person is asked about; none when nobody wrote any rules.
+    pub rules: Option<Arc<Rules>>,
     pub created: Stamp,
     /// When its processes could last begin to live: its age counts from here.
     pub opened: Stamp,
@@ -36,6 +39,8 @@ pub struct Public {
     pub commands: u64,
     pub pid: Option<i32>,
     pub running: Option<Arc<Execution>>,
+    /// Requests that wait for a person.
+    pub requests: Vec<RequestId>,
     /// The execution of a direct command.
     pub direct: Option<ExecutionId>,
     /// What came of its limits.
@@ -45,8 +50,8 @@ pub struct Public {
 }
 
 impl Session {
-    pub fn new(spec: Spec) -> Arc<Self> {
-        Self::with_past(spec, Stamp::now(), 0)
+    pub fn new(spec: Spec, rules: Option<Arc<Rules>>) -> Arc<Self> {
+        Self::with_past(spec, rules, Stamp::now(), 0)
     }
 
     /// The same session again, where it was when it closed. It keeps its past, but not its age: one that was closed
@@ -54,12 +59,12 @@ impl Session {
     pub fn reopened(&self, secrets: Secrets) -> Arc<Self> {
         let public = self.public();
         let spec = self.spec.reopened(public.working_dir.clone(), secrets);
-        let session = Self::with_past(spec, self.created, public.commands);
+        let session = Self::with_past(spec, self.rules.clone(), self.created, public.commands);
         session.public().limits.clone_from(&public.limits);
         session
     }
 
-    fn with_past(spec: Spec, created: Stamp, commands: u64) -> Arc<Self> {
+    fn with_past(spec: Spec, rules: Option<Arc<Rules>>, created: Stamp, commands: u64) -> Arc<Self> {
         let opened = Stamp::now();
         let public = Public {
             state: SessionState::Creating,
@@ -68,12 +73,14 @@ impl Session {
             commands,
             pid: None,
             running: None,
+            requests: Vec::new(),
             direct: None,
             limits: None,
             ended: None,
         };
         Arc::new(Self {
             spec,
+            rules,
             created,
             opened,
             public: Mutex::new(public),
@@ -124,7 +131,7 @@ impl Session {
         let public = self.public();
         let running = public.running.as_ref().map(|e| Running {
             execution_id: e.id.clone(),
-            command: e.command.to_string(),
+            command: e.text().to_string(),
             elapsed_ms: match e.phase() {
                 Phase::Running { since } => millis(since.elapsed()),
                 _ => 0,
@@ -150,7 +157,7 @@ impl Session {
             pid: public.pid,
             running,
             execution_id: public.direct.clone(),
-            pending_requests: Vec::new(),
+            pending_requests: public.requests.iter().map(ToString::to_string).collect(),
             ended: public.ended.as_ref().map(|(why, _)| why.clone()),
         }
     }

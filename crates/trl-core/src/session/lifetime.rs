@@ -151,7 +151,7 @@ impl Task {
     /// Ends the session; `ending` says into what.
     pub(super) fn end(&mut self, into: Ending, manner: Manner, reason: String) {
         self.plan_end(into, reason, None);
-        for order in std::mem::take(&mut self.queue) {
+        for order in self.take_held(None).into_iter().chain(std::mem::take(&mut self.queue)) {
             self.publish_never_ran(order);
         }
         match (&mut self.phase, manner) {
@@ -190,10 +190,13 @@ impl Task {
 
     /// The same for one that still runs when there is nothing left to wait for.
     pub(super) fn rescue_running(&mut self) {
-        let run = match std::mem::replace(&mut self.phase, Phase::Over) {
+        let mut run = match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Running(run) | Phase::LettingGo { run: Some(run), .. } => Some(run),
             _ => None,
         };
+        if let Some(order) = run.as_mut().and_then(|run| run.order.clearance.probe_for.take()) {
+            return self.publish_never_ran(*order);
+        }
         if let (Some(mut run), Some(body)) = (run, &mut self.body) {
             let grace = self.engine.settings.grace;
             if run.stop.is_none() {
@@ -274,6 +277,12 @@ impl Task {
         }
         let phase = std::mem::replace(&mut self.phase, Phase::Absent);
         let then = match (phase, &mut self.body) {
+            (Phase::Running(run), _) if run.order.clearance.probe_for.is_some() => {
+                if let Some(order) = run.order.clearance.probe_for {
+                    self.queue.push_front(*order);
+                }
+                Then::Replace
+            }
             (Phase::Running(mut run), Some(body)) => {
                 run.drain(body);
                 run.count_usage(body);
@@ -327,7 +336,7 @@ impl Task {
         }
         self.body = None;
         self.session.spec.secrets.forget();
-        for order in std::mem::take(&mut self.queue) {
+        for order in self.take_held(None).into_iter().chain(std::mem::take(&mut self.queue)) {
             self.publish_never_ran(order);
         }
         let session_id = self.session.spec.id.clone();

@@ -5,10 +5,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use tokio::sync::oneshot;
-use trl_proto::{Error, ExecutionId};
+use trl_proto::exec::{Approval, Outcome, ShellState};
+use trl_proto::hitl::Executable;
+use trl_proto::{Error, ExecutionId, RequestId};
 
 use super::state::WhenBusy;
-use crate::execution::Execution;
+use crate::approval::{Answer, Asked};
+use crate::engine::Engine;
+use crate::execution::{Execution, millis};
 use crate::shell::wrap::Surroundings;
 
 /// An answer that is given once.
@@ -18,9 +22,30 @@ pub type Reply<T> = oneshot::Sender<Result<T, Error>>;
 pub enum Message {
     Run(Box<Order>),
     Cancel(Cancel),
-    Input { execution: ExecutionId, bytes: Vec<u8>, then: AfterInput, reply: Reply<()> },
-    Signal { execution: ExecutionId, signal: Signal, reply: Reply<u64> },
-    Reset { reply: Reply<()> },
+    Input {
+        execution: ExecutionId,
+        bytes: Vec<u8>,
+        then: AfterInput,
+        reply: Reply<()>,
+    },
+    Signal {
+        execution: ExecutionId,
+        signal: Signal,
+        reply: Reply<u64>,
+    },
+    Reset {
+        reply: Reply<()>,
+    },
+    /// What became of asking a person about a command.
+    Asked {
+        execution: ExecutionId,
+        outcome: Result<Asked, Error>,
+    },
+    /// What the person said.
+    Answered {
+        request: RequestId,
+        answer: Answer,
+    },
     End(End),
 }
 
@@ -36,9 +61,54 @@ pub struct Order {
     pub received: Instant,
     /// How often it was handed to a shell that died without reading it.
     pub tries: u8,
+    /// What the rules and people make of it.
+    pub clearance: Clearance,
+}
+
+/// How far the approval of a command has come.
+#[derive(Debug, Default)]
+pub struct Clearance {
+    /// What is done when a person has to be asked.
+    pub mode: Approval,
+    /// Who wants it.
+    pub origin: Arc<str>,
+    /// A person said yes to it.
+    pub approved: Option<Approved>,
+    /// It is nobody's command: it asks the shell what the names of this one stand for.
+    pub probe_for: Option<Box<Order>>,
 }
 
 impl Order {
+    /// The execution somebody waits for.
+    pub fn meant(&self) -> &Arc<Execution> {
+        self.clearance.probe_for.as_ref().map_or(&self.execution, |order| &order.execution)
+    }
+
+    /// It was cancelled before it could begin, or its session ended.
+    pub(crate) fn never_ran(&self, engine: &Engine, working_dir: String) {
+        let execution = &self.execution;
+        execution.stdout.close();
+        execution.stderr.close();
+        execution.finish(Outcome {
+            execution_id: execution.id.clone(),
+            exit_code: 130,
+            signal: None,
+            duration_ms: 0,
+            waited_ms: millis(self.received.elapsed()),
+            timed_out: false,
+            cancelled: true,
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            omitted: None,
+            shell_state: ShellState::Kept,
+            lost_commands: None,
+            background_pids: None,
+            working_dir,
+            usage: None,
+        });
+        engine.executions.retire(execution);
+    }
+
     /// The one command of a session without a shell.
     pub fn direct(execution: Arc<Execution>, stdin: Stdin, timeout: Duration) -> Self {
         Self {
@@ -49,8 +119,18 @@ impl Order {
             busy: WhenBusy::Refuse,
             received: Instant::now(),
             tries: 0,
+            clearance: Clearance::default(),
         }
     }
+}
+
+/// What a person said yes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Approved {
+    /// The command as it was shown, with its names standing for these.
+    Shown(Vec<Executable>),
+    /// Another text, which they wrote: nobody has looked at what its names stand for.
+    Edited,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,6 +18,7 @@
 //! - [`run`]: one execution in flight; [`stop`]: ending one.
 
 pub mod alarm;
+mod approval;
 pub mod body;
 mod finish;
 pub mod handle;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use rustix::process::Signal;
 use trl_proto::event::Happening;
-use trl_proto::exec::ShellState;
 use trl_proto::session::SessionState;
 use trl_proto::{Error, ErrorCode};
 use trl_sys::tree::{self};
@@ -29,6 +28,8 @@ impl Task {
             Message::Input { execution, bytes, then, reply } => self.input(&execution, bytes, then, reply),
             Message::Signal { execution, signal, reply } => self.signal(&execution, signal, reply),
             Message::Reset { reply } => self.reset(reply),
+            Message::Asked { execution, outcome } => self.asked(&execution, outcome),
+            Message::Answered { request, answer } => self.answered(&request, answer),
             Message::End(EndMessage { into, manner, reason, reply }) => {
                 self.plan_end(into, reason.clone(), reply);
                 self.end(into, manner, reason);
@@ -73,9 +74,9 @@ impl Task {
         if matches!(self.phase, Phase::Absent) && !self.queue.is_empty() {
             self.open(Then::Open);
         }
-        while matches!(self.phase, Phase::Idle) && !self.must_renew_first() {
+        while matches!(self.phase, Phase::Idle) && self.held.is_none() && !self.must_renew_first() {
             let Some(order) = self.queue.pop_front() else { return };
-            self.begin(order);
+            self.weigh(order);
         }
     }
 
@@ -91,10 +92,7 @@ impl Task {
                     order.tries += 1;
                     return self.queue.push_front(order);
                 }
-                self.engine.executions.refuse(&order.execution, error);
-                if self.queue.is_empty() {
-                    self.set_state(SessionState::Idle);
-                }
+                self.refuse_order(&order, error);
             }
             Ok(run) => {
                 self.busy = self.engine.count_running();
@@ -122,6 +120,13 @@ impl Task {
     }
 
     pub(super) fn cancel(&mut self, cancel: Cancel) {
+        if let Some(order) = self.take_held(cancel.execution.as_ref()) {
+            let execution = Arc::clone(&order.execution);
+            self.publish_never_ran(order);
+            self.settle_down();
+            let _ = cancel.reply.send(Ok(execution));
+            return self.try_next();
+        }
         if let Some(id) = &cancel.execution
             && let Some(at) = self.queue.iter().position(|o| o.execution.id == *id)
             && let Some(order) = self.queue.remove(at)
@@ -145,44 +150,24 @@ impl Task {
             let _ = cancel.reply.send(Err(state::Denial::NotRunning.error()));
             return;
         };
-        if cancel.execution.as_ref().is_some_and(|id| *id != run.order.execution.id) {
+        let meant = run.order.meant();
+        if cancel.execution.as_ref().is_some_and(|id| *id != meant.id) {
             let _ = cancel.reply.send(Err(state::Denial::NotRunning.error()));
             return;
         }
+        let meant = Arc::clone(meant);
         match &mut run.stop {
             Some(stop) => stop.harden(cancel.signal, cancel.grace),
             None => run.end_early(Stop::new(Why::Cancel, cancel.signal, cancel.grace)),
         }
-        let _ = cancel.reply.send(Ok(Arc::clone(&run.order.execution)));
+        let _ = cancel.reply.send(Ok(meant));
         self.look();
     }
 
     /// A queued command that was cancelled, or whose session ended.
     pub(super) fn publish_never_ran(&mut self, order: Order) {
         let cwd = self.session.public().working_dir.clone();
-        let execution = Arc::clone(&order.execution);
-        execution.stdout.close();
-        execution.stderr.close();
-        let waited = order.received.elapsed();
-        let outcome = trl_proto::exec::Outcome {
-            execution_id: execution.id.clone(),
-            exit_code: 130,
-            signal: None,
-            duration_ms: 0,
-            waited_ms: crate::execution::millis(waited),
-            timed_out: false,
-            cancelled: true,
-            stdout_bytes: 0,
-            stderr_bytes: 0,
-            omitted: None,
-            shell_state: ShellState::Kept,
-            lost_commands: None,
-            background_pids: None,
-            working_dir: cwd,
-            usage: None,
-        };
-        execution.finish(outcome);
-        self.engine.executions.retire(&execution);
+        order.never_ran(&self.engine, cwd);
     }
 
     pub(super) fn input(

@@ -360,7 +360,7 @@ type Feeders = (Option<Feeder>, Vec<Feeder>);
 
 fn tell(order: &Order, body: &mut Body, nonce: Nonce) -> io::Result<Feeders> {
     body.hold_streams()?;
-    let mut text: Vec<Feeder> = body.files.deliver_command(&order.execution.command)?.into_iter().collect();
+    let mut text: Vec<Feeder> = body.files.deliver_command(order.execution.text())?.into_iter().collect();
     let Some(shell) = &body.shell else { return Err(io::Error::other("a direct command runs no others")) };
     let files = &body.files;
     let (letter, stdin_path, stdin) = prepare_stdin(order, body)?;

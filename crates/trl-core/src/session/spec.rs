@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use trl_proto::hitl::ApprovalBoundary;
 use trl_proto::limits::Limits;
 use trl_proto::session::{CreateParams, OnExit, Renewal};
 use trl_proto::{Error, ErrorCode, SessionId};
@@ -156,6 +157,16 @@ impl Spec {
         let names: std::collections::BTreeSet<&String> =
             self.env.keys().chain(self.secrets.names()).collect();
         names.into_iter().cloned().collect()
+    }
+
+    /// The profile it was made from.
+    pub fn case_id(&self) -> Option<String> {
+        None
+    }
+
+    /// Can a command get round the rules?
+    pub fn approval_boundary(&self) -> ApprovalBoundary {
+        ApprovalBoundary::Advisory
     }
 
     /// What `shell` shows.

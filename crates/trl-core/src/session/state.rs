@@ -7,8 +7,12 @@ use trl_proto::{Error, ErrorCode};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     Run(WhenBusy),
-    /// cancel, signal, input: they concern the running command
+    /// signal, input: they concern the running command
     Steer,
+    /// end the command that runs or waits
+    Cancel,
+    /// a person's yes or no
+    Answer,
     Reset,
     Close,
     Destroy,
@@ -36,7 +40,10 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denial {
     Busy,
+    /// A person has to answer first.
+    Waiting,
     NotRunning,
+    NotWaiting,
     Closed,
     Terminated,
 }
@@ -50,18 +57,24 @@ pub fn decide(state: SessionState, request: Request) -> Verdict {
         (_, Request::Destroy) => Verdict::Accept,
 
         (S::Closed, Request::Close) => Verdict::Already,
-        (S::Closed, Request::Open) => Verdict::Accept,
-        (S::Closed, _) => Verdict::Deny(Denial::Closed),
+        (S::Uninitialized, Request::Close) => Verdict::Accept,
+        (S::Closed | S::Uninitialized, Request::Open) => Verdict::Accept,
+        (S::Closed | S::Uninitialized, _) => Verdict::Deny(Denial::Closed),
         (_, Request::Close) => Verdict::Accept,
         (_, Request::Open) => Verdict::Already,
 
         (S::Ready | S::Idle, Request::Run(_)) => Verdict::Accept,
         (S::Creating | S::Running, Request::Run(WhenBusy::Queue)) => Verdict::Later,
         (S::Creating | S::Running, Request::Run(WhenBusy::Refuse)) => Verdict::Deny(Denial::Busy),
+        (S::WaitingHitl, Request::Run(_)) => Verdict::Deny(Denial::Waiting),
 
         (S::Running, Request::Steer) => Verdict::Accept,
-        (_, Request::Steer) => Verdict::Deny(Denial::NotRunning),
+        (S::Running | S::WaitingHitl, Request::Cancel) => Verdict::Accept,
+        (_, Request::Steer | Request::Cancel) => Verdict::Deny(Denial::NotRunning),
+        (S::WaitingHitl, Request::Answer) => Verdict::Accept,
+        (_, Request::Answer) => Verdict::Deny(Denial::NotWaiting),
         (S::Creating | S::Running, Request::Reset) => Verdict::Deny(Denial::Busy),
+        (S::WaitingHitl, Request::Reset) => Verdict::Deny(Denial::Waiting),
         (_, Request::Reset) => Verdict::Accept,
     }
 }
@@ -71,8 +84,16 @@ impl Denial {
         match self {
             Self::Busy => Error::new(ErrorCode::SessionBusy, "the session is running a command")
                 .hint("wait for it, exec.cancel it, pass queue: true, or use another session"),
+            Self::Waiting => {
+                Error::new(ErrorCode::SessionBusy, "a command of the session waits for approval")
+                    .hint("hitl.wait for the answer, exec.cancel it, or use another session")
+                    .detail("state", "waiting_hitl")
+            }
             Self::NotRunning => {
                 Error::new(ErrorCode::ExecutionNotFound, "no command is running in the session")
+            }
+            Self::NotWaiting => {
+                Error::new(ErrorCode::RequestNotFound, "no command of the session waits for approval")
             }
             Self::Closed => Error::new(ErrorCode::SessionClosed, "the session is closed")
                 .hint("session.get opens it again with a fresh shell"),
@@ -88,18 +109,22 @@ mod tests {
 
     use super::*;
 
-    const STATES: [SessionState; 6] = [
+    const STATES: [SessionState; 8] = [
+        SessionState::Uninitialized,
         SessionState::Creating,
         SessionState::Ready,
         SessionState::Running,
+        SessionState::WaitingHitl,
         SessionState::Idle,
         SessionState::Closed,
         SessionState::Terminated,
     ];
-    const REQUESTS: [Request; 7] = [
+    const REQUESTS: [Request; 9] = [
         Request::Run(WhenBusy::Refuse),
         Request::Run(WhenBusy::Queue),
         Request::Steer,
+        Request::Cancel,
+        Request::Answer,
         Request::Reset,
         Request::Close,
         Request::Destroy,
@@ -109,25 +134,37 @@ mod tests {
     /// A second, independent statement of the rules: what each accepted request leads to.
     fn model(state: SessionState, request: Request) -> Option<SessionState> {
         use SessionState as S;
-        let alive = !matches!(state, S::Closed | S::Terminated);
+        let resident = !matches!(state, S::Closed | S::Terminated | S::Uninitialized);
+        let free = matches!(state, S::Ready | S::Idle);
         match request {
             Request::Destroy => (state != S::Terminated).then_some(S::Terminated),
-            Request::Close => alive.then_some(S::Closed),
-            Request::Open => (state == S::Closed).then_some(S::Ready),
-            Request::Run(_) => matches!(state, S::Ready | S::Idle).then_some(S::Running),
+            Request::Close => (resident || state == S::Uninitialized).then_some(S::Closed),
+            Request::Open => matches!(state, S::Closed | S::Uninitialized).then_some(S::Ready),
+            Request::Run(_) => free.then_some(S::Running),
             Request::Steer => (state == S::Running).then_some(S::Running),
-            Request::Reset => matches!(state, S::Ready | S::Idle).then_some(S::Ready),
+            Request::Cancel => matches!(state, S::Running | S::WaitingHitl).then_some(S::Idle),
+            Request::Answer => (state == S::WaitingHitl).then_some(S::Running),
+            Request::Reset => free.then_some(S::Ready),
         }
     }
 
     proptest! {
         #[test]
-        fn the_table_agrees_with_the_model_along_any_path(path in prop::collection::vec(0usize..7, 1..40)) {
-            let mut state = SessionState::Ready;
+        fn the_table_agrees_with_the_model_along_any_path(path in prop::collection::vec(0usize..12, 1..60)) {
+            let mut state = SessionState::Uninitialized;
             for step in path {
-                let request = REQUESTS[step];
-                let next = model(state, request);
-                prop_assert_eq!(decide(state, request) == Verdict::Accept, next.is_some(), "{:?} {:?}", state, request);
+                let Some(request) = REQUESTS.get(step) else {
+                    // What happens by itself: a command ends, one turns out to need a person.
+                    state = match (step, state) {
+                        (9, SessionState::Running) => SessionState::Idle,
+                        (10, SessionState::Running) => SessionState::WaitingHitl,
+                        (11, SessionState::WaitingHitl) => SessionState::Idle,
+                        (_, other) => other,
+                    };
+                    continue;
+                };
+                let next = model(state, *request);
+                prop_assert_eq!(decide(state, *request) == Verdict::Accept, next.is_some(), "{:?} {:?}", state, request);
                 state = next.unwrap_or(state);
             }
         }
@@ -139,7 +176,10 @@ mod tests {
             for request in REQUESTS {
                 match decide(state, request) {
                     Verdict::Deny(Denial::Terminated) => assert_eq!(state, SessionState::Terminated),
-                    Verdict::Deny(Denial::Closed) => assert_eq!(state, SessionState::Closed),
+                    Verdict::Deny(Denial::Closed) => {
+                        assert!(matches!(state, SessionState::Closed | SessionState::Uninitialized));
+                    }
+                    Verdict::Deny(Denial::Waiting) => assert_eq!(state, SessionState::WaitingHitl),
                     Verdict::Later => assert_eq!(request, Request::Run(WhenBusy::Queue)),
                     _ => {}
                 }

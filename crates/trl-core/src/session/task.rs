@@ -28,6 +28,7 @@ use trl_sys::reap::Exit;
 use trl_sys::tree::{self, Proc};
 
 use super::alarm::Alarm;
+use super::approval::Held;
 use super::body::Body;
 use super::handle::Session;
 use super::messages::{Ending, Manner, Message, Order, Reply};
@@ -50,6 +51,8 @@ pub struct Task {
     pub(super) body: Option<Body>,
     pub(super) phase: Phase,
     pub(super) queue: VecDeque<Order>,
+    /// The command that waits for a person; those behind it stand in line.
+    pub(super) held: Option<Held>,
     pub(super) ending: Option<EndPlan>,
     /// Whoever waits for the session to be up.
     pub(super) created: Option<Reply<()>>,
@@ -90,6 +93,7 @@ pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Star
         body: None,
         phase: Phase::Absent,
         queue: VecDeque::new(),
+        held: None,
         ending: None,
         created,
         direct,

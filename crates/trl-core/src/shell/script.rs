@@ -87,7 +87,7 @@ pub(super) fn source(kind: Kind, path: &str) -> String {
 }
 
 /// The prefix that reaches real builtins in this shell.
-pub(super) fn builtin(kind: Kind) -> &'static str {
+pub(crate) fn builtin(kind: Kind) -> &'static str {
     words(kind).builtin
 }
 

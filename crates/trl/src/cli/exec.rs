@@ -172,6 +172,8 @@ async fn list(client: &Client, args: LsArgs) -> Result<u8, Failure> {
 fn status(execution: &ExecutionInfo) -> String {
     match (execution.status, execution.exit_code) {
         (ExecutionStatus::Queued, _) => "queued".into(),
+        (ExecutionStatus::WaitingHitl, _) => "waits for approval".into(),
+        (ExecutionStatus::Unknown, _) => "unknown".into(),
         (ExecutionStatus::Running, _) => "running".into(),
         (ExecutionStatus::Done, Some(code)) => format!("exit {code}"),
         (ExecutionStatus::Done, None) => "done".into(),

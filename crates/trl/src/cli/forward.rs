@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Read, Write};
 
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
-use trl_proto::exec::{ExitPush, InputParams, InputTaken, Outcome, OutputPushed, Stream};
+use trl_proto::exec::{ExitPush, InputParams, InputTaken, Outcome, OutputPushed, RefusedPush, Stream};
 use trl_proto::{ExecutionId, Method, StreamId, Text, text};
 
 use super::failure::Failure;
@@ -62,6 +62,12 @@ pub(super) async fn output(mut pushes: Pushes, stream: StreamId) -> Result<Outco
                 let exit: ExitPush = push.parse()?;
                 if exit.stream_id == stream {
                     return Ok(exit.outcome);
+                }
+            }
+            "exec.refused" => {
+                let refused: RefusedPush = push.parse()?;
+                if refused.stream_id.as_ref() == Some(&stream) {
+                    return Err(ClientError::Refused(refused.error.into()).into());
                 }
             }
             _ => {}

@@ -7,6 +7,7 @@
 //!
 //! Data goes to stdout, words about it to stderr.
 
+mod approve;
 mod attach;
 mod call;
 mod daemon;
@@ -88,6 +89,10 @@ enum Command {
     Debug(debug::DebugCommand),
     /// End the daemon and all its sessions
     Stop(daemon::StopArgs),
+    /// Say yes to commands that wait for a person, one after the other
+    Approve(approve::ApproveArgs),
+    /// Say no to commands that wait for a person
+    Reject(approve::RejectArgs),
     /// Make, list and revoke tokens for agents, viewers and operators
     #[command(subcommand)]
     Token(token::TokenCommand),
@@ -153,6 +158,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Doctor(args) => talk(&base, async |config| doctor::show(config, args).await),
         Command::Debug(command) => talk(&base, async |config| debug::run(config, command).await),
         Command::Stop(args) => talk(&base, async |config| daemon::stop(config, &args).await),
+        Command::Approve(args) => talk(&base, async |config| approve::approve(config, args).await),
+        Command::Reject(args) => talk(&base, async |config| approve::reject(config, args).await),
         Command::Token(command) => talk(&base, async |config| token::run(config, command).await),
         Command::Events(args) => talk(&base, async |config| events::follow(config, args).await),
         Command::Call(args) => talk(&base, async |config| call::call(config, &args).await),

@@ -122,6 +122,9 @@ pub(super) async fn run(config: &Config, args: RunArgs) -> Result<u8, Failure> {
     let interrupts = signal(SignalKind::interrupt())?;
     let started: StreamStarted = client.call(Method::ExecStream, &params).await?;
     let execution = started.execution_id;
+    if let Some(request) = &started.request_id {
+        say(&format!("waiting for approval: trl approve {request}, or the web page"));
+    }
     let output = tokio::spawn(forward::output(pushes, started.stream_id));
     if let forward::Stdin::Forwarded = stdin {
         tokio::spawn(forward::input(client.clone(), execution.clone()));

@@ -69,6 +69,8 @@ pub(crate) static KEYS: &[Key] = &[
     key!("runtime_dir", settings.runtime_dir, "Where session directories are made; best in memory")
         .flag(Flag::Engine("runtime-dir"))
         .default_words("chosen by the engine"),
+    key!("approvals.dir", settings.rules_dir, "Where rules for all commands are kept: approvals.yaml")
+        .default_words("$XDG_CONFIG_HOME/trl"),
     key!("pass_env", settings.pass_env, "Variables every session takes from the daemon's environment"),
     key!("sessions.max", settings.max_sessions, "Sessions and terminals that may exist at once")
         .env("TRL_MAX_SESSIONS")

@@ -138,7 +138,7 @@ impl Config {
             operator_token: None,
             operator_token_file: places.config_dir.join("operator.token"),
             file: None,
-            settings: Settings::default(),
+            settings: Settings { rules_dir: Some(places.config_dir.clone()), ..Settings::default() },
             origins: BTreeMap::new(),
         }
     }
@@ -272,7 +272,9 @@ mod tests {
     #[test]
     fn every_default_is_the_engines_own() {
         let config = World::new("").load().unwrap();
-        assert_eq!(config.settings(), Settings::default());
+        let rules_dir = config.settings().rules_dir;
+        assert!(rules_dir.as_ref().is_some_and(|dir| dir.ends_with("trl")));
+        assert_eq!(config.settings(), Settings { rules_dir, ..Settings::default() });
         assert_eq!(config.wire, WireLimits::default());
         assert_eq!(config.http, HttpSettings::default());
         assert!(KEYS.iter().all(|key| config.origin(key) == Origin::Default));

@@ -7,9 +7,9 @@ use trl_core::execution::Execution;
 use trl_core::output::{Follower, Log};
 use trl_proto::envelope;
 use trl_proto::event::SubscribeParams;
-use trl_proto::exec::{ExitPush, Outcome, OutputPush, Range, Stream};
+use trl_proto::exec::{ExitPush, Outcome, OutputPush, Range, RefusedPush, Stream};
 use trl_proto::text::incomplete_tail;
-use trl_proto::{Dialect, StreamId};
+use trl_proto::{Dialect, Error, StreamId};
 
 use super::connection::Client;
 use super::outbox::Outbox;
@@ -29,6 +29,8 @@ pub(crate) trait Form: Send {
     /// A piece that ends where `next` says, for both streams.
     fn output(&self, execution: &Execution, piece: &Piece<'_>, next: Next) -> Vec<u8>;
     fn exit(&self, outcome: &Outcome, next: Next) -> Vec<u8>;
+    /// It was not run after all.
+    fn refused(&self, execution: &Execution, error: Error) -> Vec<u8>;
 }
 
 /// Where both streams go on.
@@ -69,6 +71,15 @@ impl Form for Pushes {
         let exit = ExitPush { stream_id: self.id.clone(), outcome: outcome.clone() };
         envelope::push(self.dialect, "exec.exit", &exit)
     }
+
+    fn refused(&self, execution: &Execution, error: Error) -> Vec<u8> {
+        let push = RefusedPush {
+            stream_id: Some(self.id.clone()),
+            execution_id: execution.id.clone(),
+            error: error.into(),
+        };
+        envelope::push(self.dialect, "exec.refused", &push)
+    }
 }
 
 /// Every byte of both streams, then the end.
@@ -104,7 +115,9 @@ impl<F: Form> Output<F> {
                     None => tokio::select! {
                         () = grown(&self.execution.stdout, out) => {}
                         () = grown(&self.execution.stderr, err) => {}
-                        refused = self.execution.wait() => if refused.is_err() { return },
+                        refused = self.execution.wait() => if let Err(error) = refused {
+                            return outbox.send(self.form.refused(&self.execution, error));
+                        },
                         () = outbox.closed() => return,
                     },
                 },

@@ -16,6 +16,7 @@ mod auth;
 mod connection;
 mod doctor;
 mod follow;
+mod hitl;
 mod http;
 mod lines;
 mod outbox;

@@ -156,6 +156,15 @@ impl Principal {
         }
     }
 
+    /// Does it see what this owner made?
+    pub(crate) fn owns(&self, owner: &str) -> bool {
+        match self.sight() {
+            Sight::Everything => true,
+            Sight::Own(name) => owner == name,
+            Sight::One(_) | Sight::Nothing => false,
+        }
+    }
+
     pub(crate) fn may_see_execution(&self, execution: &Execution) -> bool {
         match self.sight() {
             Sight::Everything => true,
@@ -216,7 +225,7 @@ impl Principal {
         }
     }
 
-    fn not_its_own(&self) -> Error {
+    pub(crate) fn not_its_own(&self) -> Error {
         forbidden(match self {
             Self::Token(_) => "it was not made with this token".into(),
             Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => {

@@ -9,9 +9,9 @@ use trl_core::session::messages::{Ending, Manner};
 use trl_proto::envelope::{self, Request};
 use trl_proto::event::{SubscribeParams, Subscribed};
 use trl_proto::exec::{
-    CancelParams, Cancelled, ExecListParams, ExecutionList, ExecutionParams, ExecutionStatus, OnDisconnect,
-    OutputParams, OutputSlice, Range, ResultBody, ResultReply, RunParams, RunResult, SignalParams, Signalled,
-    Stream, StreamStarted,
+    Approval, CancelParams, Cancelled, ExecListParams, ExecutionList, ExecutionParams, ExecutionStatus,
+    OnDisconnect, OutputParams, OutputSlice, Range, ResultBody, ResultReply, RunParams, RunReply,
+    SignalParams, Signalled, Stream, StreamStarted, Waiting,
 };
 use trl_proto::nearest::nearest;
 use trl_proto::session::{
@@ -76,6 +76,11 @@ pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer 
         Method::TokenList => call.done(call.list_tokens()),
         Method::TokenRevoke => call.done(call.revoke_token()),
         Method::EventsSubscribe => call.subscribe(),
+        Method::HitlList => call.done(call.list_requests()),
+        Method::HitlGet => call.done(call.get_request()),
+        Method::HitlRespond => call.done(call.respond().await),
+        Method::HitlWait => call.done(call.wait_for_answer().await),
+        Method::HitlAudit => call.done(call.audit()),
         Method::TerminalCreate => call.done(call.create_terminal().await),
         Method::TerminalList => call.done(call.list_terminals()),
         Method::TerminalGet => call.done(call.get_terminal()),
@@ -223,16 +228,17 @@ impl Call<'_> {
     // ---- exec
 
     /// Hands the command over; with `on_disconnect: cancel` somebody watches the connection for it.
-    async fn submit(&self) -> Result<Arc<Execution>, Error> {
+    async fn submit(&self) -> Result<(Arc<Execution>, Approval), Error> {
         let params: RunParams = self.request.params()?;
         match &params.session_id {
             Some(id) => self.principal.check(self.manager(), id)?,
             None => self.principal.may_call(Method::SessionCreate)?,
         }
         let on_disconnect = params.on_disconnect.unwrap_or_default();
+        let approval = params.approval.unwrap_or_default();
         let execution = self.manager().submit(params, &self.caller()).await?;
         self.watch_connection(&execution, on_disconnect);
-        Ok(execution)
+        Ok((execution, approval))
     }
 
     /// Somebody watches the connection for an execution that is to end with it.
@@ -242,26 +248,37 @@ impl Call<'_> {
         }
     }
 
-    async fn run(&self) -> Result<RunResult, Error> {
-        let execution = self.submit().await?;
+    async fn run(&self) -> Result<RunReply, Error> {
+        let (execution, approval) = self.submit().await?;
+        if approval == Approval::Return
+            && let Some(request_id) = execution.wait_or_ask().await?
+        {
+            let execution_id = execution.id.clone();
+            return Ok(RunReply::Waiting(Waiting {
+                execution_id,
+                request_id,
+                state: SessionState::WaitingHitl,
+            }));
+        }
         let finished = execution.wait().await?;
-        Ok(finished.result(&execution, self.dialect()))
+        Ok(RunReply::Done(finished.result(&execution, self.dialect())))
     }
 
     async fn stream(&self) -> Answer {
         match self.submit().await {
             Err(error) => self.done::<()>(Err(error)),
-            Ok(execution) => {
+            Ok((execution, _)) => {
                 let stream_id = StreamId::random();
                 let form = Pushes { id: stream_id.clone(), dialect: self.dialect() };
                 let execution_id = execution.id.clone();
+                let request_id = execution.request();
                 let (follow, events) = match self.client.hears {
                     Hears::Pushes => {
                         (Some(Follow::Output(Output::new(form, execution, Next::default()))), None)
                     }
                     Hears::Replies => (None, Some(format!("/api/executions/{execution_id}/events"))),
                 };
-                let started = StreamStarted { stream_id, execution_id, events };
+                let started = StreamStarted { stream_id, execution_id, request_id, events };
                 Answer { line: self.line(Ok(started)), follow }
             }
         }

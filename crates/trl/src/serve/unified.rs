@@ -10,7 +10,7 @@ use trl_core::progress::From;
 use trl_core::session::messages::AfterInput;
 use trl_core::terminal::spec::checked_size;
 use trl_core::waiting::{self, Conditions};
-use trl_proto::exec::{InputParams, InputTaken};
+use trl_proto::exec::{Approval, InputParams, InputTaken};
 use trl_proto::start::{
     Next, Progress, ResizeParams, Resized, StartParams, USUAL_YIELD_MS, WaitParams, Waited, YIELD_MS,
 };
@@ -44,9 +44,18 @@ impl Call<'_> {
             None => self.principal.may_call(Method::SessionCreate)?,
         }
         let on_disconnect = params.on_disconnect.unwrap_or_default();
+        let approval = params.approval.unwrap_or_default();
         let execution = self.manager().start(params, &self.caller()).await?;
         self.watch_connection(&execution, on_disconnect);
-        waiting::wait(&execution, Conditions::end(), deadline).await?;
+        match approval {
+            Approval::Return => {
+                let asked = tokio::time::timeout_at(deadline.into(), execution.wait_or_ask());
+                asked.await.unwrap_or(Ok(None))?;
+            }
+            Approval::Wait | Approval::Fail => {
+                waiting::wait(&execution, Conditions::end(), deadline).await?;
+            }
+        }
         Ok(execution.progress(From::At(Next::default()), most, self.dialect()))
     }
 

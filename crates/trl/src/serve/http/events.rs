@@ -16,8 +16,8 @@ use hyper::header::{self, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use serde::Serialize;
 use trl_core::execution::Execution;
-use trl_proto::exec::{Outcome, Range, Stream};
-use trl_proto::{Encoding, ErrorCode, ExecutionId, Method, Text};
+use trl_proto::exec::{Outcome, Range, RefusedPush, Stream};
+use trl_proto::{Encoding, Error, ErrorCode, ExecutionId, Method, Text};
 
 use super::super::follow::{Form, Next, Output, Piece};
 use super::super::outbox::{Outbox, Parting, Sink};
@@ -128,6 +128,11 @@ impl Form for Events {
 
     fn exit(&self, outcome: &Outcome, next: Next) -> Vec<u8> {
         written("exit", &format!("{}.{}.exit", next.stdout, next.stderr), outcome)
+    }
+
+    fn refused(&self, execution: &Execution, error: Error) -> Vec<u8> {
+        let push = RefusedPush { stream_id: None, execution_id: execution.id.clone(), error: error.into() };
+        written("refused", "0.0.exit", &push)
     }
 }
 

@@ -1,0 +1,202 @@
+//! The rules of one session: what people wrote, and what they answered.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use trl_policy::{
+    Place, RuleSet, Scene, ShellKind, Source, Trust, Typing, decide, judge_argv, judge_terminal,
+};
+use trl_proto::Error;
+use trl_proto::approval::{ApprovalSpec, RuleSpec};
+use trl_proto::hitl::{ApprovalRequest, Executable, Scope, Verdict};
+
+use super::{Book, Doubt, Judgement, probe};
+use crate::env::Env;
+use crate::session::spec::Spec;
+use crate::shell::Kind;
+use crate::shell::kind::find_program;
+
+/// After this long without an answer a request is denied, unless the rules say otherwise.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// What holds for one session.
+#[derive(Debug)]
+pub struct Rules {
+    book: Arc<Book>,
+    case_id: Option<String>,
+    /// The case's own.
+    case: Option<ApprovalSpec>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Compiled from the book as it was then.
+    compiled: Option<(u64, Arc<RuleSet>)>,
+    /// Said yes to until the session ends.
+    granted: Vec<String>,
+    /// What a person has seen a name stand for.
+    seen: HashMap<String, Executable>,
+}
+
+impl Rules {
+    /// None when nobody wrote any.
+    pub fn of(book: &Arc<Book>, case_id: Option<String>, case: Option<ApprovalSpec>) -> Option<Arc<Self>> {
+        if case.is_none() && book.is_empty() {
+            return None;
+        }
+        Some(Arc::new(Self { book: Arc::clone(book), case_id, case, inner: Mutex::default() }))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn case_id(&self) -> Option<String> {
+        self.case_id.clone()
+    }
+
+    /// How long a person has.
+    pub fn timeout(&self) -> Duration {
+        let asked = self.case.as_ref().and_then(|case| case.timeout_s).or(self.book.timeout_s());
+        let checked = asked.filter(|s| (0.0..=trl_proto::LONGEST.as_secs_f64()).contains(s) && *s > 0.0);
+        checked.map_or(USUAL_TIMEOUT, Duration::from_secs_f64)
+    }
+
+    fn compiled(&self) -> Arc<RuleSet> {
+        let edition = self.book.edition();
+        let mut inner = self.inner();
+        if let Some((of, rules)) = &inner.compiled
+            && *of == edition
+        {
+            return Arc::clone(rules);
+        }
+        let mut sources = self.book.sources(self.case_id.as_deref());
+        if let Some(case) = &self.case {
+            sources.push(Source { name: "the case".into(), trust: Trust::Full, spec: Ok(case.clone()) });
+        }
+        let granted = RuleSpec { allow: inner.granted.clone(), ..RuleSpec::default() };
+        if !granted.allow.is_empty() {
+            let spec = ApprovalSpec { rules: vec![granted], ..ApprovalSpec::default() };
+            sources.push(Source { name: "this session".into(), trust: Trust::Grants, spec: Ok(spec) });
+        }
+        let rules = Arc::new(RuleSet::compile(&sources));
+        inner.compiled = Some((edition, Arc::clone(&rules)));
+        rules
+    }
+
+    /// A command for a shell, with variables of its own.
+    pub fn judge(&self, at: At<'_>, text: &str) -> Judgement {
+        let rules = self.compiled();
+        let scene = Scene { shell: shell_kind(at.shell), place: at.place() };
+        self.with_variables(&rules, decide(&rules, scene, text), at.env)
+    }
+
+    /// A program and its arguments, with no shell between.
+    pub fn judge_argv(&self, argv: &[String], env: &Env) -> Judgement {
+        let rules = self.compiled();
+        self.with_variables(&rules, judge_argv(&rules, argv, Typing::Impossible), env)
+    }
+
+    /// A program on a terminal: whatever is typed later.
+    pub fn judge_terminal(&self, argv: &[String], env: &Env) -> Judgement {
+        let rules = self.compiled();
+        self.with_variables(&rules, judge_terminal(&rules, argv), env)
+    }
+
+    /// Variables that come with a command can make anything of it.
+    fn with_variables(&self, rules: &RuleSet, judged: trl_policy::Judgement, env: &Env) -> Judgement {
+        let mut judgement = Judgement {
+            verdict: judged.verdict,
+            segments: judged.segments,
+            names: judged.names,
+            reason: judged.reason,
+        };
+        for name in env.keys() {
+            if let Some(why) = trl_policy::doubt_variable(rules, name) {
+                judgement.doubt(&[Doubt { name: None, why }]);
+            }
+        }
+        judgement
+    }
+
+    /// What speaks against letting an allowed command through: names that do not stand for what they should.
+    pub fn doubts(&self, spec: &Spec, found: &probe::Found) -> Vec<Doubt> {
+        let mut doubts = Vec::new();
+        if found.intercepted {
+            let why = "something of the session's steps in before commands: a DEBUG trap, or an alias".into();
+            doubts.push(Doubt { name: None, why });
+        }
+        let inner = self.inner();
+        for now in &found.executables {
+            if inner.seen.get(&now.name) == Some(now) {
+                continue;
+            }
+            let usual = usual(spec, &now.name);
+            let why = match (now.what.as_str(), &usual) {
+                ("builtin" | "keyword", _) => continue,
+                ("file", Some(usual)) if now.identity.is_some() && usual.identity == now.identity => continue,
+                ("file", _) => {
+                    format!("{} is {} here", now.name, now.path.as_deref().unwrap_or("another file"))
+                }
+                ("missing", None) => continue,
+                ("missing", Some(_)) => format!("{} is not found any more", now.name),
+                (what, _) => format!("{} is a {what} of this session", now.name),
+            };
+            doubts.push(Doubt { name: Some(now.name.clone()), why });
+        }
+        doubts
+    }
+
+    /// What a yes allows from now on.
+    pub fn grant(&self, request: &ApprovalRequest, scope: Scope) -> Result<(), Error> {
+        if scope == Scope::Once {
+            return Ok(());
+        }
+        let asked = request.segments.iter().filter(|s| s.verdict == Verdict::Ask);
+        let prefixes: Vec<String> = asked.filter_map(|s| s.would_allow.clone()).collect();
+        if scope == Scope::Always {
+            self.book.allow_always(self.case_id.as_deref(), &prefixes)?;
+        }
+        let mut inner = self.inner();
+        inner.granted.extend(prefixes);
+        inner.seen.extend(request.executables.iter().map(|e| (e.name.clone(), e.clone())));
+        inner.compiled = None;
+        Ok(())
+    }
+}
+
+/// What a name stands for by the session's own PATH, before anything ran in it.
+fn usual(spec: &Spec, name: &str) -> Option<Executable> {
+    let path = spec.env.get("PATH").map(String::as_str).unwrap_or_default();
+    let found: PathBuf = find_program(name, path)?;
+    Some(probe::named(name, "file", found.to_str()))
+}
+
+/// Where a command is to run.
+#[derive(Debug, Clone, Copy)]
+pub struct At<'a> {
+    pub shell: Kind,
+    pub cwd: &'a str,
+    pub root: &'a str,
+    /// Variables that come with it.
+    pub env: &'a Env,
+}
+
+impl<'a> At<'a> {
+    fn place(&self) -> Place<'a> {
+        Place { cwd: Some(self.cwd), root: Some(self.root) }
+    }
+}
+
+fn shell_kind(kind: Kind) -> ShellKind {
+    match kind {
+        Kind::Dash | Kind::BashAsSh => ShellKind::Sh,
+        Kind::Bash => ShellKind::Bash,
+        Kind::Zsh => ShellKind::Zsh,
+        Kind::Ash => ShellKind::Ash,
+        Kind::Ksh93 | Kind::Fish => ShellKind::Other,
+    }
+}

@@ -1,0 +1,266 @@
+//! Commands that the rules do not simply let through: judged before they begin, held until a person has answered.
+//!
+//! 1. [`Task::weigh`] judges the text of the next command. Denied: it is refused.
+//! 2. Otherwise the shell is asked what its names stand for ([`probe`]), by a run of our own that nobody sees.
+//! 3. [`Task::settle`]: allowed, and every name is what it should be: it begins. Else a person is asked: the desk records
+//!    the request, and the command is held.
+//! 4. [`Task::answered`]: approved, it goes through 2 once more and begins if nothing has changed; or it is refused.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use trl_proto::exec::Approval;
+use trl_proto::hitl::{Executable, Verdict};
+use trl_proto::session::SessionState;
+use trl_proto::{Error, ExecutionId, RequestId};
+
+use super::finish::MOST_TRIES;
+use super::messages::{Approved, Clearance, Message, Order, Stdin};
+use super::phase::{Phase, Then};
+use super::run::Run;
+use super::state::WhenBusy;
+use super::task::Task;
+use crate::approval::rules::At;
+use crate::approval::{
+    Answer, Asked, Asking, Doubt, Judgement, Question, Rules, denied, probe, refusal, required,
+};
+use crate::execution::Execution;
+use crate::shell::Kind;
+
+/// A shell that takes longer to say what a name stands for has something in its way.
+const PROBE_LIMIT: Duration = Duration::from_secs(5);
+/// What a probe may print; more is not an answer.
+const PROBE_BYTES: usize = 256 * 1024;
+
+/// A command that waits for a person.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) order: Order,
+    /// Absent until the request is on record.
+    pub(super) request: Option<RequestId>,
+    /// What its names stood for when the question was put.
+    executables: Vec<Executable>,
+}
+
+impl Task {
+    /// Begins the command, or has it looked into.
+    pub(super) fn weigh(&mut self, order: Order) {
+        let Some(rules) = self.session.rules.clone() else { return self.begin(order) };
+        if self.shell_kind().is_none() {
+            return self.begin(order);
+        }
+        let judgement = self.judge(&rules, &order);
+        if judgement.verdict == Verdict::Deny {
+            self.engine.desk.note_denial(Some(&self.session.spec.id), order.execution.text(), &judgement);
+            return self.refuse_order(&order, denied(&judgement));
+        }
+        if judgement.names.is_empty() {
+            return self.settle(order, &probe::Found::default());
+        }
+        self.send_probe(order, &judgement.names);
+    }
+
+    fn shell_kind(&self) -> Option<Kind> {
+        self.body.as_ref().and_then(|b| b.shell.as_ref()).map(|s| s.kind)
+    }
+
+    /// What the rules say of a command, where it is to run.
+    fn judge(&self, rules: &Rules, order: &Order) -> Judgement {
+        let cwd =
+            order.around.working_dir.clone().unwrap_or_else(|| self.session.public().working_dir.clone());
+        let root = &self.session.spec.working_dir;
+        let shell = self.shell_kind().unwrap_or(Kind::Dash);
+        rules.judge(At { shell, cwd: &cwd, root, env: &order.around.env }, order.execution.text())
+    }
+
+    /// Asks the shell, with the environment and in the directory the command is to have.
+    fn send_probe(&mut self, order: Order, names: &[String]) {
+        let Some(body) = &mut self.body else { return };
+        let Some(kind) = body.shell.as_ref().map(|s| s.kind) else { return };
+        let logs = (self.engine.log(Some(PROBE_BYTES)), self.engine.log(Some(PROBE_BYTES)));
+        let execution = self.session.spec.execution(&probe::text(kind, names), logs);
+        let probe = Order {
+            execution,
+            around: order.around.clone(),
+            stdin: Stdin::Null,
+            timeout: PROBE_LIMIT,
+            busy: WhenBusy::Refuse,
+            received: Instant::now(),
+            tries: order.tries,
+            clearance: Clearance { probe_for: Some(Box::new(order)), ..Clearance::default() },
+        };
+        match Run::begin(probe, body) {
+            Ok(run) => {
+                self.busy = self.engine.count_running();
+                self.phase = Phase::Running(Box::new(run));
+            }
+            Err(refused) => {
+                let (probe, error) = *refused;
+                if let Some(order) = probe.clearance.probe_for {
+                    self.refuse_order(&order, error);
+                }
+            }
+        }
+    }
+
+    /// The shell has answered, or died of the question.
+    pub(super) fn probed(&mut self, probe: &Execution, cancelled: bool, order: Order) {
+        if cancelled || self.ending.is_some() {
+            self.publish_never_ran(order);
+            self.settle_down();
+            return if self.ending.is_some() { self.go_on_ending() } else { self.try_next() };
+        }
+        let (Some(rules), Some(kind)) = (self.session.rules.clone(), self.shell_kind()) else { return };
+        let judgement = self.judge(&rules, &order);
+        let found = probe::read(kind, &judgement.names, &probe.stdout.snapshot());
+        self.settle(order, &found);
+        self.try_next();
+    }
+
+    /// The shell is gone: the next one is asked about a command it never saw.
+    pub(super) fn died_of_probe(&mut self, probe: &Run, mut order: Order) {
+        if probe.stop.is_some() || self.ending.is_some() || order.tries >= MOST_TRIES {
+            self.publish_never_ran(order);
+        } else {
+            order.tries += 1;
+            self.queue.push_front(order);
+        }
+        match self.ending {
+            Some(_) => self.go_on_ending(),
+            None => self.recover(Then::Replace),
+        }
+    }
+
+    /// With all there is to know: does it begin, or is a person asked?
+    fn settle(&mut self, order: Order, found: &probe::Found) {
+        let Some(rules) = self.session.rules.clone() else { return };
+        let mut judgement = self.judge(&rules, &order);
+        let doubts = match &order.clearance.approved {
+            Some(Approved::Shown(shown)) if *shown == found.executables => Vec::new(),
+            Some(Approved::Shown(shown)) => vec![Doubt::changed(shown, &found.executables)],
+            Some(Approved::Edited) | None => rules.doubts(&self.session.spec, found),
+        };
+        let approved = judgement.verdict == Verdict::Allow || order.clearance.approved.is_some();
+        if approved && doubts.is_empty() {
+            return self.begin(order);
+        }
+        judgement.doubt(&doubts);
+        if order.clearance.mode == Approval::Fail {
+            return self.refuse_order(&order, required(&judgement));
+        }
+        self.ask(order, rules, Question { judgement, executables: found.executables.clone() });
+    }
+
+    /// Has the request recorded; until then the command is held without one.
+    fn ask(&mut self, order: Order, rules: Arc<Rules>, question: Question) {
+        let executables = question.executables.clone();
+        let spec = &self.session.spec;
+        let here = || self.session.public().working_dir.clone();
+        let asking = self.engine.desk.ask(Asking {
+            session: Some(spec.id.clone()),
+            terminal: None,
+            execution: Some(order.execution.id.clone()),
+            session_name: spec.name.clone(),
+            owner: Arc::clone(&spec.owner),
+            origin: Arc::clone(&order.clearance.origin),
+            command: order.execution.text().into(),
+            working_dir: order.around.working_dir.clone().unwrap_or_else(here),
+            root: spec.working_dir.clone(),
+            boundary: spec.approval_boundary(),
+            question,
+            rules,
+            shell: self.shell_kind(),
+            mode: order.clearance.mode,
+        });
+        let (session, execution) = (Arc::clone(&self.session), order.execution.id.clone());
+        tokio::spawn(async move {
+            let outcome = asking.await;
+            let _ = session.send(Message::Asked { execution, outcome }).await;
+        });
+        self.held = Some(Held { order, request: None, executables });
+    }
+
+    pub(super) fn asked(&mut self, execution: &ExecutionId, outcome: Result<Asked, Error>) {
+        let Some(held) = self.held.take_if(|held| held.order.execution.id == *execution) else {
+            // It was cancelled meanwhile.
+            if let Ok(Asked::Recorded { request, .. }) = outcome {
+                self.engine.desk.withdraw(&request);
+            }
+            return;
+        };
+        match outcome {
+            Err(error) => self.refuse_order(&held.order, error),
+            Ok(Asked::Granted) => {
+                let shown = Approved::Shown(held.executables.clone());
+                self.clear(held, shown);
+            }
+            Ok(Asked::Recorded { request, answer }) => {
+                held.order.execution.ask(request.clone());
+                self.session.public().requests = vec![request.clone()];
+                let session = Arc::clone(&self.session);
+                let id = request.clone();
+                tokio::spawn(async move {
+                    let answer = answer.await.unwrap_or(Answer::Cancelled);
+                    let _ = session.send(Message::Answered { request: id, answer }).await;
+                });
+                self.held = Some(Held { request: Some(request), ..held });
+                self.set_state(SessionState::WaitingHitl);
+                return;
+            }
+        }
+        self.try_next();
+    }
+
+    fn clear(&mut self, held: Held, approved: Approved) {
+        let mut order = held.order;
+        order.clearance.approved = Some(approved);
+        self.queue.push_front(order);
+    }
+
+    pub(super) fn answered(&mut self, request: &RequestId, answer: Answer) {
+        let Some(held) = self.held.take_if(|held| held.request.as_ref() == Some(request)) else { return };
+        self.session.public().requests.clear();
+        match answer {
+            Answer::Approved { command } => {
+                let approved = match command {
+                    None => Approved::Shown(held.executables.clone()),
+                    Some(command) => {
+                        held.order.execution.edit(&command);
+                        Approved::Edited
+                    }
+                };
+                self.set_state(SessionState::Running);
+                self.clear(held, approved);
+            }
+            Answer::Cancelled => {
+                self.publish_never_ran(held.order);
+                self.settle_down();
+            }
+            no => self.refuse_order(&held.order, refusal(request, no)),
+        }
+        self.try_next();
+    }
+
+    /// Takes the held command back, if it is this one, or whichever there is.
+    pub(super) fn take_held(&mut self, execution: Option<&ExecutionId>) -> Option<Order> {
+        let held = self.held.take_if(|held| execution.is_none_or(|id| held.order.execution.id == *id))?;
+        self.session.public().requests.clear();
+        if let Some(request) = held.request {
+            self.engine.desk.withdraw(&request);
+        }
+        Some(held.order)
+    }
+
+    pub(super) fn refuse_order(&mut self, order: &Order, error: Error) {
+        self.engine.executions.refuse(&order.execution, error);
+        self.settle_down();
+    }
+
+    /// Nothing is left to do.
+    pub(super) fn settle_down(&mut self) {
+        let free = matches!(self.phase, Phase::Idle | Phase::Absent);
+        if free && self.queue.is_empty() && self.held.is_none() && self.ending.is_none() {
+            self.set_state(SessionState::Idle);
+        }
+    }
+}

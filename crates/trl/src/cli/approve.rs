@@ -1,0 +1,261 @@
+//! `trl approve` and `trl reject`: a person answers what waits. For the operator only.
+//!
+//! 1. With ids: those, at once.
+//! 2. At a terminal without ids: one after the other, oldest first, each answered with one key; then it waits for more.
+//! 3. Otherwise: the list.
+
+use std::io::IsTerminal;
+
+use trl_proto::event::{Kind, SubscribeParams, Subscribed};
+use trl_proto::hitl::{
+    ApprovalBoundary, ApprovalRequest, Decision, RequestList, RequestListParams, RequestParams,
+    RespondParams, Scope, Verdict,
+};
+use trl_proto::{Method, RequestId, by_name};
+use trl_sys::tty::Tty;
+
+use super::failure::Failure;
+use super::print::{self, Format, Output};
+use super::session::ago;
+use super::table::{Table, harmless};
+use crate::client::{self, Auth, Client, ClientError, Pushes, Start};
+use crate::config::Config;
+
+const HELP: &str = "y yes, once   s yes, for this session   a always   e edit   n no   r no, with a reason   k later   q leave";
+
+/// ^C and ^D.
+const INTERRUPT: u8 = 3;
+const END: u8 = 4;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ApproveArgs {
+    /// Requests to approve; without any, go through all that wait
+    requests: Vec<RequestId>,
+    /// How far the yes reaches: once, session or always
+    #[arg(long, value_parser = by_name::<Scope>, requires = "requests")]
+    scope: Option<Scope>,
+    /// Run this in its place
+    #[arg(long, value_name = "COMMAND", requires = "requests")]
+    edit: Option<String>,
+    /// List what waits, and answer nothing
+    #[arg(long, conflicts_with = "requests")]
+    list: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RejectArgs {
+    #[arg(required = true)]
+    requests: Vec<RequestId>,
+    /// Told to whoever asked
+    #[arg(long)]
+    reason: Option<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// What a person says to a request.
+struct Say {
+    decision: Decision,
+    scope: Option<Scope>,
+    command: Option<String>,
+    reason: Option<String>,
+}
+
+pub(super) async fn approve(config: &Config, args: ApproveArgs) -> Result<u8, Failure> {
+    let (client, pushes) = client::connect(config, Start::Never, Auth::Required).await?;
+    if !args.requests.is_empty() {
+        for id in &args.requests {
+            let command = args.edit.clone();
+            let say = Say { decision: Decision::Approve, scope: args.scope, command, reason: None };
+            answer_one(&client, id, say, args.output).await?;
+        }
+    } else if args.list || args.output.format() == Format::Json || !std::io::stdin().is_terminal() {
+        list(&client, args.output).await?;
+    } else {
+        return go_through(&client, pushes).await;
+    }
+    Ok(0)
+}
+
+pub(super) async fn reject(config: &Config, args: RejectArgs) -> Result<u8, Failure> {
+    let (client, _pushes) = client::connect(config, Start::Never, Auth::Required).await?;
+    for id in &args.requests {
+        let reason = args.reason.clone();
+        let say = Say { decision: Decision::Reject, scope: None, command: None, reason };
+        answer_one(&client, id, say, args.output).await?;
+    }
+    Ok(0)
+}
+
+async fn answer_one(client: &Client, id: &RequestId, say: Say, output: Output) -> Result<(), Failure> {
+    let seen: ApprovalRequest =
+        client.call(Method::HitlGet, &RequestParams { request_id: id.clone() }).await?;
+    let settled = respond(client, &seen, say).await?;
+    match output.format() {
+        Format::Json => print::json(&settled),
+        Format::People => print::line(&format!("{} {}", settled.request_id, outcome(&settled))),
+    }
+}
+
+/// Quotes what was seen, so that nothing else is approved.
+async fn respond(client: &Client, seen: &ApprovalRequest, say: Say) -> Result<ApprovalRequest, ClientError> {
+    let params = RespondParams {
+        request_id: seen.request_id.clone(),
+        decision: say.decision,
+        digest: seen.digest.clone(),
+        scope: say.scope,
+        command: say.command,
+        reason: say.reason,
+    };
+    client.call(Method::HitlRespond, &params).await
+}
+
+async fn pending(client: &Client) -> Result<RequestList, Failure> {
+    Ok(client.call(Method::HitlList, &RequestListParams::default()).await?)
+}
+
+async fn list(client: &Client, output: Output) -> Result<(), Failure> {
+    let list = pending(client).await?;
+    if output.format() == Format::Json {
+        return print::json(&list);
+    }
+    let mut table = Table::new(&["REQUEST", "SESSION", "WAITS", "DIRECTORY", "COMMAND"]);
+    for request in list.requests {
+        table.row([
+            request.request_id.to_string(),
+            place(&request),
+            ago(&request.created_at),
+            request.working_dir,
+            request.command,
+        ]);
+    }
+    print::text(&table.render())
+}
+
+fn place(request: &ApprovalRequest) -> String {
+    let session = request.session_id.as_ref().map(ToString::to_string);
+    let id = session.or(request.terminal_id.as_ref().map(ToString::to_string)).unwrap_or_default();
+    request.session_name.clone().unwrap_or(id)
+}
+
+/// Until somebody has had enough.
+async fn go_through(client: &Client, mut pushes: Pushes) -> Result<u8, Failure> {
+    let kinds = Some(vec![Kind::HitlRequested, Kind::HitlResolved]);
+    let params = SubscribeParams { kinds, ..SubscribeParams::default() };
+    let _subscribed: Subscribed = client.call(Method::EventsSubscribe, &params).await?;
+    let mut later: Vec<RequestId> = Vec::new();
+    let mut waits = false;
+    loop {
+        let list = pending(client).await?;
+        let next = list.requests.into_iter().find(|request| !later.contains(&request.request_id));
+        let Some(request) = next else {
+            if !std::mem::replace(&mut waits, true) {
+                print::line("Nothing waits. What comes is shown here; ^C leaves.")?;
+            }
+            if pushes.next().await.is_none() {
+                return Err(ClientError::Lost.into());
+            }
+            continue;
+        };
+        waits = false;
+        print::text(&describe(&request))?;
+        match ask(&request).await? {
+            Reply::Leave => return Ok(0),
+            Reply::Later => later.push(request.request_id),
+            Reply::Say(say) => match respond(client, &request, say).await {
+                Ok(settled) => print::line(&format!("   {}\n", outcome(&settled)))?,
+                // Somebody else was faster, or it has expired: that is news, not a failure.
+                Err(ClientError::Refused(error)) => print::line(&format!("   {error}\n"))?,
+                Err(error) => return Err(error.into()),
+            },
+        }
+    }
+}
+
+enum Reply {
+    Say(Say),
+    Later,
+    Leave,
+}
+
+/// One key; those that need more words read a line.
+async fn ask(request: &ApprovalRequest) -> Result<Reply, Failure> {
+    print::line(HELP)?;
+    loop {
+        let key = read_key().await?;
+        let yes =
+            |scope| Say { decision: Decision::Approve, scope: Some(scope), command: None, reason: None };
+        let no = |reason| Say { decision: Decision::Reject, scope: None, command: None, reason };
+        return Ok(match key {
+            b'y' => Reply::Say(yes(Scope::Once)),
+            b's' if request.scopes.contains(&Scope::Session) => Reply::Say(yes(Scope::Session)),
+            b'a' if request.scopes.contains(&Scope::Always) => Reply::Say(yes(Scope::Always)),
+            b'n' => Reply::Say(no(None)),
+            b'r' => Reply::Say(no(read_line("reason: ")?)),
+            b'e' => match read_line("run this instead: ")? {
+                Some(command) => Reply::Say(Say { command: Some(command), ..yes(Scope::Once) }),
+                None => continue,
+            },
+            b'k' => Reply::Later,
+            b'q' | INTERRUPT | END => Reply::Leave,
+            b's' | b'a' => {
+                print::line("   this one can only be approved once")?;
+                continue;
+            }
+            _ => continue,
+        });
+    }
+}
+
+/// The terminal is ours for the one key only.
+async fn read_key() -> Result<u8, Failure> {
+    let tty = Tty::take()?;
+    let typed = tty.read().await;
+    tty.restore();
+    Ok(typed?.first().copied().unwrap_or(END))
+}
+
+/// None when it is empty.
+fn read_line(prompt: &str) -> Result<Option<String>, Failure> {
+    print::text(prompt)?;
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line)?;
+    let line = line.trim_end_matches('\n');
+    Ok((!line.is_empty()).then(|| line.to_string()))
+}
+
+/// What a person has to know before they say yes.
+fn describe(request: &ApprovalRequest) -> String {
+    let mut text = format!("\n── {} ── {} in {}\n", request.request_id, place(request), request.working_dir);
+    for line in request.command.lines() {
+        text.push_str(&format!("   {}\n", harmless(line)));
+    }
+    for segment in &request.segments {
+        let sign = match segment.verdict {
+            Verdict::Allow => "ok  ",
+            Verdict::Ask => "ask ",
+            Verdict::Deny => "DENY",
+        };
+        let why = segment.reason.as_deref().map(|why| format!("  ({})", harmless(why))).unwrap_or_default();
+        text.push_str(&format!("   {sign} {}{why}\n", harmless(&segment.text)));
+    }
+    for executable in &request.executables {
+        let path = executable.path.as_deref().unwrap_or(&executable.what);
+        text.push_str(&format!("        {} is {}\n", harmless(&executable.name), harmless(path)));
+    }
+    let allows: Vec<&str> = request.segments.iter().filter_map(|s| s.would_allow.as_deref()).collect();
+    if !allows.is_empty() && request.scopes.len() > 1 {
+        text.push_str(&format!("   s and a would allow: {}\n", harmless(&allows.join(", "))));
+    }
+    let boundary = match request.approval_boundary {
+        ApprovalBoundary::Enforced => "held to it by the kernel",
+        ApprovalBoundary::Advisory => "advisory: nothing but these rules holds it",
+    };
+    text + &format!("   asked by {} {} ago, {boundary}\n", request.origin, ago(&request.created_at))
+}
+
+fn outcome(request: &ApprovalRequest) -> String {
+    serde_json::to_value(request.state).ok().and_then(|s| s.as_str().map(String::from)).unwrap_or_default()
+}
