@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::envelope::Dialect;
 use crate::id::{ExecutionId, SessionId, StreamId, TerminalId};
 use crate::limits::Usage;
+use crate::sandbox::{Denied, OnDenied, SandboxParams, SandboxReport};
 use crate::start::Progress;
 use crate::text::{Encoding, Text};
 use crate::unique;
@@ -57,6 +58,11 @@ pub struct RunParams {
     pub idempotency_key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_disconnect: Option<OnDisconnect>,
+    /// Of a throw-away session, whose workspace is `working_dir`; a session has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxParams>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_denied: Option<OnDenied>,
 }
 
 /// What became of the session's shell.
@@ -120,6 +126,12 @@ pub struct Outcome {
     /// What it used; only with limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// The boundary it ran in.
+    #[serde(default)]
+    pub sandbox: SandboxReport,
+    /// What that refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub denied: Option<Denied>,
 }
 
 /// A result with its text.

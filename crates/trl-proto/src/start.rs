@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::exec::{ExecutionStatus, Omitted, OnDisconnect, Outcome, Stream};
 use crate::id::{ExecutionId, SessionId, TerminalId};
 use crate::limits::Limits;
+use crate::sandbox::SandboxParams;
 use crate::text::Encoding;
 use crate::unique;
 
@@ -75,6 +76,9 @@ pub struct StartParams {
     pub idempotency_key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_disconnect: Option<OnDisconnect>,
+    /// The boundary around a fresh process, whose workspace is `working_dir`; a session has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxParams>,
 }
 
 /// What a process reads.

@@ -14,6 +14,7 @@ use super::spec::{Secrets, Spec};
 use super::state::Denial;
 use crate::clock::Stamp;
 use crate::execution::{Execution, Phase, millis};
+use crate::sandbox;
 
 #[derive(Debug)]
 pub struct Session {
@@ -147,6 +148,7 @@ impl Session {
             on_exit: self.spec.on_exit,
             renewal: self.spec.renewal,
             limits: public.limits.clone(),
+            sandbox: sandbox::report(self.spec.sandbox.as_deref()),
             pid: public.pid,
             running,
             execution_id: public.direct.clone(),

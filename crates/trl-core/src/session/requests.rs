@@ -180,6 +180,8 @@ impl Task {
             background_pids: None,
             working_dir: cwd,
             usage: None,
+            sandbox: crate::sandbox::report(self.session.spec.sandbox.as_deref()),
+            denied: None,
         };
         execution.finish(outcome);
         self.engine.executions.retire(&execution);

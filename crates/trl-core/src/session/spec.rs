@@ -14,6 +14,7 @@ use crate::env::{Env, Inherited};
 use crate::execution::{Execution, Place};
 use crate::limits::asked::{Widening, resolve as resolve_limits};
 use crate::output::Log;
+use crate::sandbox::Sandbox;
 use crate::settings::Settings;
 use crate::shell::kind::{Kind, find_program};
 use crate::shell::wrap::valid_name;
@@ -48,6 +49,7 @@ pub struct Spec {
     pub renewal: Renewal,
     /// What its programs may use; as asked for until it is [within the settings](Spec::within_settings).
     pub limits: Limits,
+    pub sandbox: Option<Arc<Sandbox>>,
 }
 
 /// Values that are never shown, logged or kept after the session. Their names stay.
@@ -115,6 +117,7 @@ impl Spec {
             on_exit: params.on_exit.unwrap_or_default(),
             renewal: params.renewal.unwrap_or_default(),
             limits: params.limits.unwrap_or_default(),
+            sandbox: None,
         })
     }
 
@@ -139,12 +142,19 @@ impl Spec {
             on_exit: self.on_exit,
             renewal: self.renewal,
             limits: self.limits,
+            sandbox: self.sandbox.clone(),
         }
     }
 
     /// A command of this session.
     pub fn execution(&self, command: &str, logs: (Arc<Log>, Arc<Log>)) -> Arc<Execution> {
         Execution::new(Place::Session(self.id.clone()), Arc::clone(&self.owner), command, logs)
+    }
+
+    /// Draws a boundary around all it will start.
+    pub fn confine(&mut self, sandbox: Option<Arc<Sandbox>>) {
+        self.env.extend(sandbox.iter().flat_map(|s| s.variables()));
+        self.sandbox = sandbox;
     }
 
     /// `KEY=value` items for execve.

@@ -50,6 +50,8 @@ pub(super) fn finish(engine: &Engine, terminal: &Terminal, exit: Exit, early: Op
         background_pids: None,
         working_dir,
         usage,
+        sandbox: crate::sandbox::report(terminal.spec.sandbox.as_deref()),
+        denied: None,
     };
     let happening = Happening::ExecFinished {
         session_id: None,

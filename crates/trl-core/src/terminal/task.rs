@@ -34,7 +34,7 @@ use crate::engine::{Counters, Engine};
 use crate::execution::Early;
 use crate::seats::Seat;
 use crate::session::alarm::Alarm;
-use crate::session::body::start_error;
+use crate::session::body::{failed_to_start, start_error};
 use crate::session::messages::Reply;
 use crate::shell::channel::Link;
 
@@ -423,10 +423,17 @@ impl Task {
         for notice in heard.notices {
             match notice {
                 Notice::Hello { keeper } => self.keeper_here(keeper),
-                Notice::Started { pid } => self.started(pid),
-                Notice::Failed { stage, errno } => {
-                    self.fail(start_error(stage.name(), &io::Error::from_raw_os_error(errno)));
+                Notice::Started { pid, missing } => {
+                    if let Some(sandbox) = &self.terminal.spec.sandbox {
+                        sandbox.lacks(missing);
+                    }
+                    self.started(pid);
                 }
+                Notice::Failed { stage, errno } => {
+                    self.fail(failed_to_start(stage, errno, self.terminal.spec.sandbox.as_deref()));
+                }
+                // A terminal shows what its programs say.
+                Notice::Refused { .. } => {}
                 Notice::Exited { pid, exit } => {
                     if self.terminal.public().pid == Some(pid) {
                         self.program_ended(exit);

@@ -22,6 +22,7 @@ mod print;
 mod quote;
 mod record;
 mod run;
+mod sandbox;
 mod send;
 mod session;
 mod settings;

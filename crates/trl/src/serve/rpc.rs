@@ -10,10 +10,11 @@ use trl_proto::envelope::{self, Request};
 use trl_proto::event::{SubscribeParams, Subscribed};
 use trl_proto::exec::{
     CancelParams, Cancelled, ExecListParams, ExecutionList, ExecutionParams, ExecutionStatus, OnDisconnect,
-    OutputParams, OutputSlice, Range, ResultBody, ResultReply, RunParams, RunResult, SignalParams, Signalled,
-    Stream, StreamStarted,
+    Outcome, OutputParams, OutputSlice, Range, ResultBody, ResultReply, RunParams, RunResult, SignalParams,
+    Signalled, Stream, StreamStarted,
 };
 use trl_proto::nearest::nearest;
+use trl_proto::sandbox::{Denied, OnDenied};
 use trl_proto::session::{
     CreateParams, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo, SessionList, SessionParams,
     SessionState,
@@ -94,6 +95,15 @@ fn auth_misplaced() -> Error {
         .hint("over HTTP the Authorization header says who you are")
 }
 
+/// For whoever asked that a denial be an error.
+fn refused(outcome: &Outcome, denied: &Denied) -> Error {
+    Error::new(ErrorCode::SandboxDenied, denied.message.clone())
+        .hint("its output and result are there: exec.result")
+        .detail("execution_id", outcome.execution_id.as_str())
+        .detail("exit_code", outcome.exit_code)
+        .detail("denied", serde_json::json!(denied))
+}
+
 fn find(name: &str) -> Result<Method, Error> {
     Method::parse(name).ok_or_else(|| {
         let error = Error::new(ErrorCode::UnknownMethod, format!("there is no method {name:?}"));
@@ -111,7 +121,7 @@ impl Call<'_> {
             return Err(Error::new(ErrorCode::AuthFailed, "the token is not valid any more"));
         }
         self.principal.may_call(method)?;
-        self.principal.may_ask(method, self.request)
+        self.principal.may_ask(method, self.request, self.manager().engine.settings.sandbox_mode)
     }
 
     fn line<T: Serialize>(&self, outcome: Result<T, Error>) -> Vec<u8> {
@@ -243,9 +253,13 @@ impl Call<'_> {
     }
 
     async fn run(&self) -> Result<RunResult, Error> {
+        let RunParams { on_denied, .. } = self.request.params()?;
         let execution = self.submit().await?;
         let finished = execution.wait().await?;
-        Ok(finished.result(&execution, self.dialect()))
+        match &finished.outcome.denied {
+            Some(denied) if on_denied == Some(OnDenied::Fail) => Err(refused(&finished.outcome, denied)),
+            _ => Ok(finished.result(&execution, self.dialect())),
+        }
     }
 
     async fn stream(&self) -> Answer {
