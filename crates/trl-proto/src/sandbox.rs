@@ -20,6 +20,17 @@ pub enum Mode {
     Custom,
 }
 
+impl Mode {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::ReadOnly => "read-only",
+            Self::WorkspaceWrite => "workspace-write",
+            Self::Custom => "custom",
+        }
+    }
+}
+
 /// Which network a program has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -203,6 +214,13 @@ mod tests {
         let full = full.unwrap();
         assert_eq!((full.mode, full.net, full.best_effort), (Mode::Custom, Some(Net::Loopback), Some(true)));
         assert_eq!(read(&serde_json::to_string(&full).unwrap()).unwrap(), full);
+    }
+
+    #[test]
+    fn a_mode_has_one_name() {
+        for mode in [Mode::Off, Mode::ReadOnly, Mode::WorkspaceWrite, Mode::Custom] {
+            assert_eq!(serde_json::to_value(mode).unwrap(), mode.name());
+        }
     }
 
     #[test]

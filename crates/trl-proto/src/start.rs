@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::exec::{ExecutionStatus, Omitted, OnDisconnect, Outcome, Stream};
 use crate::id::{ExecutionId, SessionId, TerminalId};
 use crate::limits::Limits;
-use crate::sandbox::SandboxParams;
+use crate::sandbox::{SandboxParams, SandboxReport};
 use crate::text::Encoding;
 use crate::unique;
 
@@ -146,7 +146,12 @@ pub struct Next {
 #[serde(untagged)]
 pub enum ProgressEnd {
     Done(Outcome),
-    NotYet { execution_id: ExecutionId, elapsed_ms: u64 },
+    NotYet {
+        execution_id: ExecutionId,
+        elapsed_ms: u64,
+        /// The boundary around it.
+        sandbox: SandboxReport,
+    },
 }
 
 /// `exec.wait`: until one of these holds, the end in any case. Waiting ends nothing.

@@ -129,7 +129,7 @@ impl Manager {
         let spec = self.resolve_terminal(create, caller)?;
         let logs = (self.engine.terminal_log(bytes), Log::empty(Arc::clone(&self.engine.budget)));
         let place = Place::Terminal(spec.id.clone());
-        let execution = Execution::new(place, Arc::clone(&spec.owner), &shown, logs);
+        let execution = Execution::new(place, Arc::clone(&spec.owner), &shown, logs, spec.sandbox.clone());
         self.engine.executions.add(&execution);
         announce(&execution);
         let started = self.bring_up_terminal(spec, Some(Arc::clone(&execution)), caller).await;

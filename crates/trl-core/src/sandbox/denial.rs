@@ -59,6 +59,36 @@ enum Attempt {
     Unknown,
 }
 
+/// The words of a terminal's bytes: without colours, titles and the like.
+pub fn undecorated(shown: &[u8]) -> Vec<u8> {
+    const ESC: u8 = 0x1b;
+    const BEL: u8 = 0x07;
+    let mut words = Vec::with_capacity(shown.len());
+    let mut rest = shown;
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = match (byte, after.first()) {
+            (ESC, Some(b'[')) => beyond(&after[1..], |b| (0x40..=0x7e).contains(&b)),
+            (ESC, Some(b']')) => match after.iter().position(|b| *b == BEL || *b == ESC) {
+                Some(end) if after[end] == BEL => &after[end + 1..],
+                // what ends it begins with an escape itself
+                Some(end) => &after[end..],
+                None => &[],
+            },
+            (ESC, _) => beyond(after, |b| !(0x20..=0x2f).contains(&b)),
+            _ => {
+                words.push(byte);
+                after
+            }
+        };
+    }
+    words
+}
+
+fn beyond(bytes: &[u8], is_last: impl Fn(u8) -> bool) -> &[u8] {
+    let end = bytes.iter().position(|b| is_last(*b)).map_or(bytes.len(), |at| at + 1);
+    &bytes[end..]
+}
+
 /// None when nothing says that it was.
 pub fn judge(policy: &Policy, evidence: &Evidence<'_>) -> Option<Denied> {
     judge_with(policy, evidence, look)
@@ -315,6 +345,14 @@ mod tests {
     }
 
     #[test]
+    fn a_terminal_is_read_without_its_colours() {
+        let shown = b"\x1b]0;title\x07\x1b[1;31mcat:\x1b[0m /home/u/x: Permission denied\r\n\x1b]8;;x\x1b\\link\x1b(B\x1b";
+        let words = undecorated(shown);
+        assert_eq!(String::from_utf8_lossy(&words), "cat: /home/u/x: Permission denied\r\nlink");
+        assert_eq!(likely_about(&String::from_utf8_lossy(&words)).as_deref(), Some("open /home/u/x"));
+    }
+
+    #[test]
     fn a_long_message_loses_its_middle() {
         let long = format!("{}: Permission denied", "ä/".repeat(1000));
         let short = shortened(&long);
@@ -326,6 +364,12 @@ mod tests {
         fn any_words_are_judged_without_panic(words: Vec<u8>, code: i32) {
             let evidence = Evidence { refused: &[], exit_code: code, complaints: &words, working_dir: Path::new("/w") };
             let _ = judge_with(&policy(), &evidence, |_| ANYBODYS);
+        }
+
+        #[test]
+        fn any_screen_is_read(shown: Vec<u8>) {
+            let words = undecorated(&shown);
+            prop_assert!(words.len() <= shown.len() && !words.contains(&0x1b));
         }
 
         #[test]

@@ -10,6 +10,7 @@
 //! have to cut it out of something writable is refused: nothing could be made there any more.
 
 use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -82,6 +83,11 @@ const ETC: &[&str] = &[
 
 /// What the kernel says about itself, the machine, and processes: of those outside no more than their command lines.
 const KERNEL: &[&str] = &["/proc", "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm"];
+
+/// Whoever asks for a sandbox names its workspace. Were it one of these, the sandbox would be none.
+const NO_WORKSPACE: &[&str] = &[
+    "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/dev", "/proc", "/sys",
+];
 
 /// Opened for reading and writing by everybody.
 pub(super) const DEVICES: &[&str] =
@@ -269,15 +275,29 @@ fn configured(paths: &[String], home: Option<&Path>) -> Vec<PathBuf> {
 
 fn checked_workspace(grounds: &Grounds<'_>) -> Result<PathBuf, Error> {
     let workspace = without_links(grounds.working_dir);
-    let holds = |other: &Path| without_links(other).starts_with(&workspace);
-    if workspace == Path::new("/") || grounds.home.is_some_and(holds) {
-        return Err(Error::invalid(format!(
-            "the workspace of a sandbox is its working directory, and {} holds the home of the user",
-            workspace.display()
-        ))
-        .hint("give `working_dir`: a directory that may be read as a whole"));
+    let home = grounds.home.map(without_links);
+    let within = |dir: &Path| workspace.starts_with(dir);
+    let why = match &home {
+        _ if workspace == Path::new("/") => "holds everything",
+        Some(home) if home.starts_with(&workspace) => "holds the home of the user",
+        _ if NO_WORKSPACE.iter().any(|dir| within(Path::new(dir))) => "is the system's",
+        Some(home) if is_hidden_in(&workspace, home) => "is where programs keep what they know of the user",
+        _ => return Ok(workspace),
+    };
+    if configured(grounds.write_dirs, grounds.home).iter().any(|dir| within(&without_links(dir))) {
+        return Ok(workspace);
     }
-    Ok(workspace)
+    Err(Error::invalid(format!(
+        "the workspace of a sandbox is its working directory, and {} {why}",
+        workspace.display()
+    ))
+    .hint("give `working_dir`: a directory that may be read as a whole"))
+}
+
+/// Below a name that begins with a dot, such as `~/.ssh` and `~/.config`.
+fn is_hidden_in(path: &Path, home: &Path) -> bool {
+    let below = path.strip_prefix(home).ok().and_then(|rest| rest.components().next());
+    below.is_some_and(|name| name.as_os_str().as_bytes().starts_with(b"."))
 }
 
 /// Nothing writable may hold, or be, something of the daemon's.
@@ -393,6 +413,25 @@ mod tests {
     }
 
     #[test]
+    fn nor_is_what_programs_know_of_the_user_or_the_system() {
+        let mut place = Place::new();
+        std::fs::create_dir_all(place.at("home/.ssh/deep")).unwrap();
+        for dir in ["home/.ssh", "home/.ssh/deep", "/etc", "/usr/share", "/proc/self"] {
+            for mode in [Mode::ReadOnly, Mode::WorkspaceWrite] {
+                assert!(place.resolve(dir, mode.into()).is_err(), "{dir}");
+            }
+        }
+        std::fs::create_dir(place.at("elsewhere/.hidden")).unwrap();
+        assert!(place.resolve("elsewhere/.hidden", Mode::WorkspaceWrite.into()).is_ok());
+        place.lists[1] = vec!["~/.ssh/deep".into()];
+        assert!(
+            place.resolve("home/.ssh/deep", Mode::WorkspaceWrite.into()).is_ok(),
+            "whoever configured it"
+        );
+        assert!(place.resolve("home/.ssh", Mode::WorkspaceWrite.into()).is_err());
+    }
+
+    #[test]
     fn what_is_the_daemons_is_never_reached() {
         let place = Place::new();
         let text = |name: &str| place.at(name).display().to_string();
@@ -414,9 +453,10 @@ mod tests {
             let policy = place.resolve("home", read(name)).unwrap().unwrap();
             assert!(!policy.read.iter().any(|p| p.starts_with(place.at("home"))), "{name}");
         }
-        assert!(place.resolve("home/.config/trl", Mode::ReadOnly.into()).is_ok_and(|p| {
-            p.unwrap().about(&place.at("home/.config/trl/operator.token")) == Allowed::Nothing
-        }));
+        assert!(place.resolve("home/.config/trl", Mode::ReadOnly.into()).is_err());
+        let place = Place { own: vec![place.at("elsewhere")], ..place };
+        let policy = place.resolve("elsewhere", Mode::ReadOnly.into()).unwrap().unwrap();
+        assert_eq!(policy.about(&place.at("elsewhere/operator.token")), Allowed::Nothing);
     }
 
     #[test]

@@ -148,7 +148,8 @@ impl Spec {
 
     /// A command of this session.
     pub fn execution(&self, command: &str, logs: (Arc<Log>, Arc<Log>)) -> Arc<Execution> {
-        Execution::new(Place::Session(self.id.clone()), Arc::clone(&self.owner), command, logs)
+        let place = Place::Session(self.id.clone());
+        Execution::new(place, Arc::clone(&self.owner), command, logs, self.sandbox.clone())
     }
 
     /// Draws a boundary around all it will start.

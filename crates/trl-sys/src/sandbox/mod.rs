@@ -12,6 +12,7 @@
 
 mod landlock;
 mod mounts;
+mod offer;
 mod plan;
 mod privileges;
 mod protect;
@@ -24,6 +25,7 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 
 pub use self::landlock::abi;
+pub use self::offer::missing;
 pub use self::plan::{Effort, Layer, Layers, Net, Plan};
 pub(crate) use self::protect::Protected;
 pub use self::seccomp::Op;

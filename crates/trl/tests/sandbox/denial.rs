@@ -101,6 +101,27 @@ fn who_asks_to_fail_gets_an_error_that_has_it_all() {
 }
 
 #[test]
+fn on_a_terminal_the_same_is_said() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    let file = daemon.dir().file("outside", "text");
+    let mut start = |command: &str| {
+        let place = in_workspace(&daemon, "w", json!("workspace-write"));
+        client.ok("exec.start", trl_testkit::merged(place, json!({"command": command, "tty": true})))
+    };
+    let proven = start("unshare -Ur true >/dev/null 2>&1; true");
+    assert_eq!(
+        (&proven["denied"]["confidence"], &proven["denied"]["op"]),
+        (&json!("proven"), &json!("namespace"))
+    );
+    let coloured = format!("exec 2>&1; cat {file} | sed 's/cat/\\x1b[31mcat\\x1b[m/'; exit 1");
+    assert_eq!(start(&coloured)["denied"]["path"], json!(file));
+    for fine in ["true", "false", "echo 'git@host: Permission denied (publickey).'; exit 255"] {
+        assert_eq!(start(fine).get("denied"), None, "{fine}");
+    }
+}
+
+#[test]
 fn without_a_sandbox_nothing_is_said() {
     let daemon = daemon();
     let mut session = daemon.session(Shell::Bash);

@@ -24,6 +24,10 @@ fn is_possible(row: &Row) -> bool {
     match row.needs {
         Needs::Nothing => true,
         Needs::Root => is_root(),
+        Needs::TerminalInput => {
+            let setting = std::fs::read_to_string("/proc/sys/dev/tty/legacy_tiocsti");
+            is_root() || available("typing for others", setting.is_ok_and(|text| text.trim() == "1"))
+        }
         Needs::Program(name) => {
             let found = ["/usr/bin", "/bin"].iter().any(|dir| Path::new(dir).join(name).exists());
             available(name, found)
@@ -38,7 +42,7 @@ fn surprises(daemon: &Daemon, group: &str, rows: &[Row]) -> Vec<String> {
         for mode in MODES {
             let mut stage = Stage::new(daemon, &format!("{group}{n}{mode}"));
             (row.prepare)(&mut stage);
-            let run = stage.try_it(json!(mode), row.attempt);
+            let run = stage.try_it(json!(mode), row);
             let happened = (row.happened)(&mut stage, &run);
             if happened != expected(row, mode) {
                 let said = format!("{} {}", run.out().trim(), run.err().trim());

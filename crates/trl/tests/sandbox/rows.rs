@@ -14,6 +14,8 @@ use super::stage::{PRIVATE, Stage};
 pub(crate) enum Needs {
     Nothing,
     Root,
+    /// Typing for others, which kernels since 6.2 can be told to refuse to everybody but root.
+    TerminalInput,
     /// A program that makes or is the attempt.
     Program(&'static str),
 }
@@ -26,10 +28,19 @@ pub(crate) enum Works {
     Everywhere,
 }
 
+/// What the attempt runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum On {
+    Session,
+    /// `exec.start` with `tty`.
+    Terminal,
+}
+
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) needs: Needs,
     pub(crate) works: Works,
+    pub(crate) on: On,
     /// Further furniture of the stage.
     pub(crate) prepare: fn(&mut Stage<'_>),
     /// In bash, in the workspace.
@@ -38,7 +49,15 @@ pub(crate) struct Row {
 }
 
 const fn row(name: &'static str, attempt: &'static str, happened: fn(&mut Stage<'_>, &Run) -> bool) -> Row {
-    Row { name, needs: Needs::Nothing, works: Works::Nowhere, prepare: |_| {}, attempt, happened }
+    Row {
+        name,
+        needs: Needs::Nothing,
+        works: Works::Nowhere,
+        on: On::Session,
+        prepare: |_| {},
+        attempt,
+        happened,
+    }
 }
 
 impl Row {
@@ -49,6 +68,11 @@ impl Row {
 
     const fn works(mut self, works: Works) -> Self {
         self.works = works;
+        self
+    }
+
+    const fn on(mut self, on: On) -> Self {
+        self.on = on;
         self
     }
 
@@ -336,6 +360,9 @@ pub(crate) static DAEMON: &[Row] = &[
         stage.set("OTHER_TMP", run.out());
         stage.others.push(other);
     }),
+    row("type into its own terminal, for whoever reads it next", "python3 tries.py queue_input x", says)
+        .needs(Needs::TerminalInput)
+        .on(On::Terminal),
     row("write to another terminal", "echo ESCAPED >$TTY", |_, run| run.code == 0).with(|stage| {
         let mut terminal = stage.daemon.terminal_running("tty; exec sleep 1000");
         terminal.wait("/dev/pts/");

@@ -10,6 +10,8 @@ use std::process::{Child, Command, Stdio};
 
 use trl_testkit::{Daemon, Run, Session, Shell, Value, json};
 
+use super::rows::{On, Row};
+
 pub(crate) const PRIVATE: &str = "nobody-inside-reads-this";
 
 /// Whoever runs this test.
@@ -123,16 +125,25 @@ impl<'a> Stage<'a> {
         self.set("SHM", id);
     }
 
-    pub(crate) fn session(&self, sandbox: Value) -> Session {
+    fn params(&self, sandbox: &Value) -> Value {
         let env: BTreeMap<String, Value> = self.env.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
         let named: Vec<&str> = self.named.into_iter().filter(|_| sandbox == "off").collect();
-        let params =
-            json!({"working_dir": self.workspace, "sandbox": sandbox, "env": env, "pass_env": named});
-        self.daemon.session_with(Shell::Bash, params)
+        json!({"working_dir": self.workspace, "sandbox": sandbox, "env": env, "pass_env": named})
     }
 
-    pub(crate) fn try_it(&self, sandbox: Value, attempt: &str) -> Run {
-        self.session(sandbox).run(attempt)
+    pub(crate) fn session(&self, sandbox: Value) -> Session {
+        self.daemon.session_with(Shell::Bash, self.params(&sandbox))
+    }
+
+    pub(crate) fn try_it(&self, sandbox: Value, row: &Row) -> Run {
+        match row.on {
+            On::Session => self.session(sandbox).run(row.attempt),
+            On::Terminal => {
+                let attempt = json!({"command": row.attempt, "tty": true, "yield_ms": 30_000});
+                let start = trl_testkit::merged(self.params(&sandbox), attempt);
+                Run::of(self.daemon.client().ok("exec.start", start))
+            }
+        }
     }
 
     // ---- what can have happened

@@ -122,11 +122,38 @@ fn a_fresh_process_has_one() {
     );
     let on_terminal = client.ok("exec.start", start(json!({"command": command, "tty": true})));
     assert_eq!(on_terminal["sandbox"]["mode"], "workspace-write");
+    assert_eq!(
+        (&on_terminal["denied"]["confidence"], &on_terminal["denied"]["op"], &on_terminal["denied"]["path"]),
+        (&json!("likely"), &json!("write"), &json!(outside))
+    );
     assert_ne!((&on_pipes["exit_code"], &on_terminal["exit_code"]), (&json!(0), &json!(0)));
     let id = client.ok("session.create", start(json!({})))["session_id"].clone();
     let inside = json!({"session_id": id, "command": "true", "sandbox": "read-only"});
     assert!(client.refused("INVALID_PARAMS", "exec.start", inside).hint.is_some());
     assert!(!std::path::Path::new(&outside).exists());
+}
+
+#[test]
+fn what_still_runs_says_which_boundary_it_has() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    let dir = daemon.dir().dir("w");
+    for tty in [false, true] {
+        for mode in ["workspace-write", "off"] {
+            let params =
+                json!({"argv": ["cat"], "working_dir": dir, "sandbox": mode, "tty": tty, "yield_ms": 250});
+            let running = client.ok("exec.start", params);
+            assert_eq!(
+                (&running["status"], &running["sandbox"]["mode"]),
+                (&json!("running"), &json!(mode)),
+                "{tty}"
+            );
+            let id = &running["execution_id"];
+            let waited = client.ok("exec.wait", json!({"execution_id": id, "until": {"idle_ms": 1}}));
+            assert_eq!(waited["sandbox"], running["sandbox"], "{tty}");
+            client.ok("exec.cancel", json!({"execution_id": id}));
+        }
+    }
 }
 
 #[test]
@@ -150,6 +177,11 @@ fn what_makes_no_sense_is_refused() {
     // the home, where a session starts that says nothing
     let error = client.refused("INVALID_PARAMS", "session.create", json!({"sandbox": "workspace-write"}));
     assert!(error.hint.unwrap().contains("working_dir"));
+    for dir in ["/etc", "/usr/share"] {
+        let params = json!({"working_dir": dir, "sandbox": "workspace-write"});
+        let error = client.refused("INVALID_PARAMS", "session.create", params);
+        assert!(error.message.contains("the system's"), "{}", error.json);
+    }
     let id =
         client.ok("session.create", in_workspace(&daemon, "w", json!("read-only")))["session_id"].clone();
     let other = json!({"session_id": id, "command": "true", "sandbox": "off"});
@@ -246,6 +278,12 @@ fn what_the_kernel_does_not_give_is_an_error_or_is_named() {
     let params = in_workspace(&daemon, "w", json!("workspace-write"));
     let error = client.refused("SANDBOX_UNAVAILABLE", "session.create", params);
     assert_eq!(error.detail("stage"), "namespaces");
+    let doctor = client.ok("system.doctor", json!({}));
+    let row = doctor["rows"].as_array().unwrap().iter().find(|row| row["id"] == "sandbox").unwrap();
+    assert!(
+        row["status"] == "warn" && row["hint"].as_str().unwrap().contains("metadata, protected"),
+        "{row}"
+    );
     assert!(error.detail("errno").as_i64().unwrap() > 0 && error.hint.unwrap().contains("best_effort"));
 
     let sandbox = json!({"mode": "workspace-write", "net": "loopback", "best_effort": true});
