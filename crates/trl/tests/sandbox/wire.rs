@@ -72,7 +72,7 @@ fn a_terminal_has_one_too() {
     let mut terminal = daemon.terminal(params);
     assert_eq!(terminal.info()["sandbox"]["mode"], "workspace-write");
     let outside = daemon.dir().text("outside");
-    terminal.enter(&format!("echo x > here; touch {outside}; ls here; echo to-tty > /dev/tty; echo code $?"));
+    terminal.enter("echo x > here; touch ../outside; ls here; echo to-tty > /dev/tty; echo code $?");
     terminal.wait_line("code 0");
     terminal.wait_line("to-tty");
     terminal.wait("Read-only file system");
@@ -267,6 +267,55 @@ fn without_namespaces(scratch: &Scratch) -> Option<Builder> {
     let works = std::process::Command::new(&program).arg("--version").output();
     let works = works.is_ok_and(|done| done.status.success());
     available("a place without namespaces", works).then(|| Builder::new(program))
+}
+
+/// A daemon that may install no filters; None where this test cannot make such a place.
+fn without_filters(scratch: &Scratch) -> Option<Builder> {
+    let text = r#"#!/usr/bin/env python3
+import ctypes, os, platform, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+call = {"x86_64": 317, "aarch64": 277}[platform.machine()]
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, call), (0x06, 0, 0, 0x00050000 | 38), (0x06, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+program = ctypes.create_string_buffer(struct.pack("HP", len(steps), ctypes.addressof(code)))
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program):
+    sys.exit("no filter: " + os.strerror(ctypes.get_errno()))
+os.execv(TRL, ["trl"] + sys.argv[1:])
+"#;
+    let text = text.replace("TRL", &format!("{:?}", env!("CARGO_BIN_EXE_trl")));
+    let program = scratch.program("trl", &text);
+    let works = std::process::Command::new(&program).arg("--version").output();
+    available("a place without filters", works.is_ok_and(|done| done.status.success()))
+        .then(|| Builder::new(program))
+}
+
+#[test]
+fn the_daemon_itself_refuses_whoever_is_in_one() {
+    let scratch = Scratch::new();
+    let Some(builder) = without_filters(&scratch) else { return };
+    let daemon = builder.start();
+    // Nothing keeps it from connecting: that it is not heard is the daemon's decision alone.
+    let ask = r#"
+import socket, sys
+daemon = socket.socket(socket.AF_UNIX)
+daemon.connect(sys.argv[1])
+print("connected", flush=True)
+daemon.sendall(b'{"jsonrpc":"2.0","id":1,"method":"system.ping"}\n')
+print(daemon.recv(999).decode())
+"#;
+    daemon.dir().dir("w");
+    daemon.dir().file("w/ask.py", ask);
+    let command = format!("python3 ask.py {}", daemon.socket().display());
+    let answer = |sandbox: Value| {
+        let mut session = daemon.session_with(Shell::Bash, in_workspace(&daemon, "w", sandbox));
+        session.run(&command)
+    };
+    assert!(answer(json!("off")).out().contains("result"));
+    let refused = answer(json!({"mode": "read-only", "best_effort": true}));
+    let missing = json!(["network", "unix-sockets", "ipc", "syscalls"]);
+    assert_eq!(refused.json["sandbox"]["not_enforced"], missing);
+    assert!(refused.out().starts_with("connected"), "{} {}", refused.out(), refused.err());
+    assert!(!refused.out().contains("result"), "{}", refused.out());
 }
 
 #[test]
