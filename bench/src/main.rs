@@ -27,6 +27,7 @@ mod push;
 mod race;
 mod raw;
 mod report;
+mod sandbox;
 mod screen;
 mod stream;
 mod terminals;
@@ -37,18 +38,19 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use report::Report;
 
-const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|memory|screen|terminals|keys]... \
+const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|sandbox|memory|screen|terminals|keys]... \
                      [--trl PATH] [--quick] [--save]";
 
 type Suite = fn(&Plan, &mut Report) -> Result<()>;
 
-const SUITES: [(&str, Suite); 10] = [
+const SUITES: [(&str, Suite); 11] = [
     ("latency", latency::run),
     ("burst", burst::run),
     ("output", output::run),
     ("stream", stream::run),
     ("flood", flood::run),
     ("create", create::run),
+    ("sandbox", sandbox::run),
     ("memory", memory::run),
     ("screen", screen::run),
     ("terminals", terminals::run),

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::process::Signal;
 use trl_proto::exec::Outcome;
 use trl_proto::limits::Limits;
+use trl_proto::random;
 use trl_sys::limits::OpenFiles;
 use trl_sys::tree;
 use trl_sys::zygote::Zygote;
@@ -52,6 +53,8 @@ pub struct Engine {
     spill_dir: Option<Arc<Path>>,
     /// Children this process had before it became a daemon: not its to end.
     pub foreign_children: Vec<i32>,
+    /// Where private TMPDIRs are, once there has been one.
+    tmp: Mutex<Option<Place>>,
     zygote: Mutex<Zygote>,
     spare_keeper: Mutex<Option<UnixStream>>,
     pub screens: Screens,
@@ -118,6 +121,7 @@ impl Engine {
             running: Seats::new(usize::MAX),
             spill_dir: settings.spill_dir.as_deref().map(Arc::from),
             foreign_children: tree::children(i32::try_from(std::process::id()).unwrap_or(0)),
+            tmp: Mutex::new(None),
             zygote: Mutex::new(Zygote::start()?),
             spare_keeper: Mutex::new(None),
             screens: Screens::default(),
@@ -125,6 +129,22 @@ impl Engine {
             caging,
             settings,
         }))
+    }
+
+    /// Where private TMPDIRs are made: on a disk, which has more room than memory.
+    pub(crate) fn tmp_place(&self) -> io::Result<std::path::PathBuf> {
+        let mut tmp = self.tmp.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = match tmp.take() {
+            Some(place) => place,
+            None => {
+                let root =
+                    std::env::temp_dir().join(format!("trl-{}-tmp", trl_sys::machine::effective_uid()));
+                // Everybody can make things there, also one of this name.
+                let other = || format!("{}-{:016x}", root.display(), u64::from_le_bytes(random::bytes()));
+                Place::create(Some(&root)).or_else(|_| Place::create(Some(Path::new(&other()))))?
+            }
+        };
+        tmp.insert(place).dir().canonicalize()
     }
 
     /// Counts a command as running for as long as the seat lives.

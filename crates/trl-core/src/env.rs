@@ -31,6 +31,10 @@ impl Inherited {
         Self { vars }
     }
 
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.vars.get(name).map(String::as_str)
+    }
+
     /// Base, then `pass` by name.
     pub fn base(&self, pass: &[String]) -> Env {
         let mut env: Env = [("PATH", DEFAULT_PATH), ("HOME", "/"), ("LANG", "C.UTF-8"), ("TERM", "dumb")]

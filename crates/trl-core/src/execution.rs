@@ -12,6 +12,7 @@ use trl_proto::{Dialect, Error, ExecutionId, RequestId, SessionId, TerminalId};
 
 use crate::clock::Stamp;
 use crate::output::Log;
+use crate::sandbox::Sandbox;
 
 #[derive(Debug)]
 pub struct Execution {
@@ -27,6 +28,8 @@ pub struct Execution {
     /// Everything it writes, on a terminal.
     pub stdout: Arc<Log>,
     pub stderr: Arc<Log>,
+    /// The boundary around it: that of its session or terminal.
+    pub sandbox: Option<Arc<Sandbox>>,
     phase: watch::Sender<Phase>,
     told: Mutex<Told>,
 }
@@ -116,7 +119,13 @@ pub struct Finished {
 }
 
 impl Execution {
-    pub fn new(place: Place, owner: Arc<str>, command: &str, logs: (Arc<Log>, Arc<Log>)) -> Arc<Self> {
+    pub fn new(
+        place: Place,
+        owner: Arc<str>,
+        command: &str,
+        logs: (Arc<Log>, Arc<Log>),
+        sandbox: Option<Arc<Sandbox>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             id: ExecutionId::random(),
             place,
@@ -126,6 +135,7 @@ impl Execution {
             created: Stamp::now(),
             stdout: logs.0,
             stderr: logs.1,
+            sandbox,
             phase: watch::Sender::new(Phase::Queued),
             told: Mutex::default(),
         })

@@ -19,6 +19,7 @@ pub mod place;
 pub mod progress;
 pub mod random;
 pub mod registry;
+pub mod sandbox;
 pub mod seats;
 pub mod session;
 pub mod settings;

@@ -8,6 +8,7 @@ use trl_proto::{Dialect, Text};
 
 use crate::execution::Execution;
 use crate::output::Log;
+use crate::sandbox;
 
 /// Where a reply begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +52,11 @@ impl Execution {
             next,
             end: match finished {
                 Some(finished) => ProgressEnd::Done(finished.outcome.clone()),
-                None => ProgressEnd::NotYet { execution_id: self.id.clone(), elapsed_ms: info.elapsed_ms },
+                None => ProgressEnd::NotYet {
+                    execution_id: self.id.clone(),
+                    elapsed_ms: info.elapsed_ms,
+                    sandbox: sandbox::report(self.sandbox.as_deref()),
+                },
             },
         }
     }

@@ -106,7 +106,7 @@ mod tests {
         let session = SessionId::random();
         let add = |bytes: usize| {
             let place = Place::Session(session.clone());
-            let execution = Execution::new(place, "tester".into(), "x", (log(), log()));
+            let execution = Execution::new(place, "tester".into(), "x", (log(), log()), None);
             execution.stdout.append(&vec![0; bytes]);
             registry.add(&execution);
             registry.retire(&execution);

@@ -4,6 +4,31 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use trl_proto::limits::Limits;
+use trl_proto::sandbox::Mode;
+
+/// Where people have their tools, without the places where those keep credentials.
+const TOOLCHAINS: [&str; 20] = [
+    "~/.asdf",
+    "~/.bun/bin",
+    "~/.cargo/bin",
+    "~/.cargo/config.toml",
+    "~/.cargo/git",
+    "~/.cargo/registry",
+    "~/.config/git/attributes",
+    "~/.config/git/config",
+    "~/.config/git/ignore",
+    "~/.deno/bin",
+    "~/.gitconfig",
+    "~/.local/bin",
+    "~/.local/lib",
+    "~/.local/share/mise",
+    "~/.nvm",
+    "~/.pyenv",
+    "~/.rustup",
+    "~/.sdkman/candidates",
+    "~/.volta",
+    "~/go",
+];
 
 /// Settings of one engine. Every field has a default that suits one person's machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +66,16 @@ pub struct Settings {
     pub spill_bytes: u64,
     /// Names every session takes from the daemon's environment.
     pub pass_env: Vec<String>,
+    /// The boundary of whatever does not ask for one, and the widest an agent may ask for.
+    pub sandbox_mode: Mode,
+    /// Readable in the modes that have a workspace; `~/` is the home.
+    pub sandbox_read_dirs: Vec<String>,
+    /// Writable where the workspace is.
+    pub sandbox_write_dirs: Vec<String>,
+    /// Names in a workspace that stay as they are.
+    pub sandbox_protect: Vec<String>,
+    /// What of the daemon's no sandbox reaches: its socket, data and tokens.
+    pub own_dirs: Vec<PathBuf>,
     /// `session.create` is refused while the machine has less free memory than this.
     pub min_free_memory_bytes: u64,
     /// What programs may use unless the operator says otherwise; agents may ask for less.
@@ -77,6 +112,11 @@ impl Default for Settings {
             spill_dir: None,
             spill_bytes: 256 << 20,
             pass_env: Vec::new(),
+            sandbox_mode: Mode::Off,
+            sandbox_read_dirs: TOOLCHAINS.map(String::from).to_vec(),
+            sandbox_write_dirs: Vec::new(),
+            sandbox_protect: vec![".git/hooks".into(), "cases".into()],
+            own_dirs: Vec::new(),
             min_free_memory_bytes: 64 << 20,
             limits: Limits::default(),
             terminal_ring: 1 << 20,

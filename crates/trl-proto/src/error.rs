@@ -35,6 +35,8 @@ pub enum ErrorCode {
     ApprovalDenied,
     ApprovalExpired,
     AlreadyResolved,
+    SandboxDenied,
+    SandboxUnavailable,
     ShuttingDown,
     InternalError,
 }

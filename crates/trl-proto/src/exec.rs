@@ -8,6 +8,7 @@ use crate::envelope::Dialect;
 use crate::error::{Error, ErrorCode};
 use crate::id::{ExecutionId, RequestId, SessionId, StreamId, TerminalId};
 use crate::limits::Usage;
+use crate::sandbox::{Denied, OnDenied, SandboxParams, SandboxReport};
 use crate::session::SessionState;
 use crate::start::Progress;
 use crate::text::{Encoding, Text};
@@ -76,6 +77,11 @@ pub struct RunParams {
     /// When a person has to be asked; `wait` unless told otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
+    /// Of a throw-away session, whose workspace is `working_dir`; a session has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxParams>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_denied: Option<OnDenied>,
 }
 
 /// What became of the session's shell.
@@ -139,6 +145,12 @@ pub struct Outcome {
     /// What it used; only with limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// The boundary it ran in.
+    #[serde(default)]
+    pub sandbox: SandboxReport,
+    /// What that refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub denied: Option<Denied>,
 }
 
 /// A result with its text.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::envelope::Dialect;
 use crate::id::{ExecutionId, SessionId};
 use crate::limits::{Limits, LimitsInfo};
+use crate::sandbox::{SandboxParams, SandboxReport};
 use crate::unique;
 
 /// Where a session stands. Drawn in `docs/architecture.md`.
@@ -98,6 +99,9 @@ pub struct CreateParams {
     /// What its programs may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
+    /// The boundary around it; the configured one unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxParams>,
     #[serde(default, deserialize_with = "unique::optional", skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,6 +136,8 @@ pub struct SessionInfo {
     /// What its programs may use, and what holds them to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<LimitsInfo>,
+    #[serde(default)]
+    pub sandbox: SandboxReport,
     /// The shell's process, while there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::exec::{Approval, ExecutionStatus, Omitted, OnDisconnect, Outcome, Stream};
 use crate::id::{ExecutionId, RequestId, SessionId, TerminalId};
 use crate::limits::Limits;
+use crate::sandbox::{SandboxParams, SandboxReport};
 use crate::text::Encoding;
 use crate::unique;
 
@@ -78,6 +79,9 @@ pub struct StartParams {
     /// When a person has to be asked; `wait` unless told otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
+    /// The boundary around a fresh process, whose workspace is `working_dir`; a session has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxParams>,
 }
 
 /// What a process reads.
@@ -148,7 +152,12 @@ pub struct Next {
 #[serde(untagged)]
 pub enum ProgressEnd {
     Done(Outcome),
-    NotYet { execution_id: ExecutionId, elapsed_ms: u64 },
+    NotYet {
+        execution_id: ExecutionId,
+        elapsed_ms: u64,
+        /// The boundary around it.
+        sandbox: SandboxReport,
+    },
 }
 
 /// `exec.wait`: until one of these holds, the end in any case. Waiting ends nothing.

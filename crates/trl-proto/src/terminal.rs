@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::exec::Approval;
 use crate::id::TerminalId;
 use crate::limits::{Limits, LimitsInfo, Usage};
+use crate::sandbox::{SandboxParams, SandboxReport};
 use crate::text::Encoding;
 use crate::unique;
 
@@ -71,6 +72,9 @@ pub struct CreateParams {
     /// What its programs may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
+    /// The boundary around it; the configured one unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxParams>,
     /// Newest bytes replayed to a client that asks for nothing better.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scrollback_bytes: Option<u64>,
@@ -115,6 +119,8 @@ pub struct TerminalInfo {
     pub last_activity: String,
     /// Names only, never values.
     pub env_keys: Vec<String>,
+    #[serde(default)]
+    pub sandbox: SandboxReport,
     /// 128 + n when a signal ended the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{SessionId, TokenId};
 use crate::method::Role;
+use crate::sandbox::{Mode, Net, SandboxParams};
 
 /// How much a sandbox lets through, narrowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -17,6 +18,17 @@ pub enum SandboxMode {
     ReadOnly,
     WorkspaceWrite,
     Off,
+}
+
+impl From<Mode> for SandboxMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::ReadOnly => Self::ReadOnly,
+            Mode::WorkspaceWrite => Self::WorkspaceWrite,
+            // what is listed may be anything
+            Mode::Custom | Mode::Off => Self::Off,
+        }
+    }
 }
 
 /// The most an agent token may have; what is absent is not bounded by the token.
@@ -64,10 +76,15 @@ pub enum Making {
 }
 
 impl Wish {
-    /// How wide a sandbox is asked for. None is no sandbox, and so is whatever this version does not know.
+    /// How wide a sandbox is asked for: as wide as none where it is open to the network, may turn out to be less than it
+    /// says, lists paths of its own, or is not understood.
     fn sandbox(&self) -> SandboxMode {
-        let mode = self.sandbox.as_ref().map(|s| s.get("mode").unwrap_or(s).clone());
-        mode.and_then(|mode| serde_json::from_value(mode).ok()).unwrap_or(SandboxMode::Off)
+        let asked = self.sandbox.as_ref().and_then(|s| SandboxParams::deserialize(s).ok());
+        let Some(SandboxParams { mode, net, best_effort, .. }) = asked else { return SandboxMode::Off };
+        if net == Some(Net::All) || best_effort == Some(true) {
+            return SandboxMode::Off;
+        }
+        mode.into()
     }
 }
 
@@ -211,6 +228,30 @@ mod tests {
             (r#"{"sandbox":"workspace-write"}"#, r#"{"sandbox":{"mode":"workspace-write"}}"#, true, true),
             (r#"{"sandbox":"read-only"}"#, r#"{"sandbox":"workspace-write"}"#, false, false),
             (r#"{"sandbox":"read-only"}"#, r#"{"sandbox":{"mode":"custom"}}"#, false, false),
+            (
+                r#"{"sandbox":"workspace-write"}"#,
+                r#"{"sandbox":{"mode":"read-only","net":"loopback"}}"#,
+                true,
+                true,
+            ),
+            (
+                r#"{"sandbox":"workspace-write"}"#,
+                r#"{"sandbox":{"mode":"read-only","net":"all"}}"#,
+                false,
+                false,
+            ),
+            (
+                r#"{"sandbox":"workspace-write"}"#,
+                r#"{"sandbox":{"mode":"read-only","best_effort":true}}"#,
+                false,
+                false,
+            ),
+            (
+                r#"{"sandbox":"workspace-write"}"#,
+                r#"{"sandbox":{"mode":"read-only","unknown":1}}"#,
+                false,
+                false,
+            ),
             (r#"{"sandbox":"off"}"#, "{}", true, true),
         ] {
             let (ceiling, asked) = (ceilings(ceiling), wish(asked));

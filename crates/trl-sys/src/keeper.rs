@@ -11,17 +11,21 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use crate::link::{MAX_FRAME, Notice, Request, Spawn, Stage};
 use crate::reap::{self, Zombie};
+use crate::sandbox::Protected;
+use crate::sandbox::watch::{self, Patience, Refused};
 use crate::title::Title;
 use crate::tree::Proc;
 use crate::{harden, spawn, tree};
@@ -40,6 +44,13 @@ struct Keeper {
     title: Option<Title>,
     /// Children killed on the daemon's word, whose end is no news.
     dropped: HashSet<i32>,
+    /// Where refused calls of sandboxed programs are heard of.
+    ears: Vec<OwnedFd>,
+    patience: Patience,
+    /// What sandboxes of this keeper protect, held until it ends.
+    protected: Vec<Protected>,
+    /// Removed when the keeper ends.
+    tmp_dir: Option<PathBuf>,
     /// Bytes of a frame not yet complete.
     inbox: Vec<u8>,
 }
@@ -58,6 +69,10 @@ pub(crate) fn run(end: OwnedFd) {
         session_dir: None,
         title: Title::find(),
         dropped: HashSet::new(),
+        ears: Vec::new(),
+        patience: Patience::default(),
+        protected: Vec::new(),
+        tmp_dir: None,
         inbox: Vec::new(),
     };
     keeper.show("");
@@ -70,12 +85,13 @@ impl Keeper {
     /// Until the daemon lets go.
     fn serve(&mut self) {
         loop {
-            match wait_for_work(&self.daemon) {
+            match wait_for_any(&self.daemon, &self.ears) {
                 Work::Frame => {
                     if !self.take_frames() {
                         return;
                     }
                 }
+                Work::Refused(which) => self.hear_refused(which),
                 Work::Child => {}
             }
             self.report_dead();
@@ -119,14 +135,21 @@ impl Keeper {
         let dir = PathBuf::from(OsStr::from_bytes(&request.session_dir));
         self.show(&dir.file_name().unwrap_or_default().to_string_lossy());
         self.session_dir = Some(dir);
+        if let Some(tmp_dir) = request.sandbox.as_ref().and_then(|plan| plan.tmp_dir.as_ref()) {
+            self.tmp_dir = Some(PathBuf::from(OsStr::from_bytes(tmp_dir)));
+        }
         if let Some(old) = self.reserved.take() {
             reap::child(old, Zombie::Collect);
         }
         match crate::spawn::spawn(request) {
-            Ok(pid) => {
+            Ok(spawn::Started { pid, missing, sandbox }) => {
                 self.reserved = Some(pid);
                 self.reserved_told = false;
-                self.tell(Notice::Started { pid });
+                if let Some((protected, ear)) = sandbox {
+                    self.protected.push(protected);
+                    self.ears.extend(ear);
+                }
+                self.tell(Notice::Started { pid, missing });
             }
             Err(failure) => self.tell(Notice::Failed { stage: failure.stage, errno: failure.errno }),
         }
@@ -139,6 +162,21 @@ impl Keeper {
                 let errno = error.raw_os_error().unwrap_or(0);
                 self.tell(Notice::Failed { stage: Stage::Limits, errno });
             }
+        }
+    }
+
+    /// A refused call, or the end of the last process that could make one.
+    fn hear_refused(&mut self, which: Heard) {
+        match which {
+            Heard::Call(ear) => {
+                let Self { ears, daemon, patience, .. } = self;
+                watch::answer(&ears[ear], |Refused { pid, op }| {
+                    if patience.allows(Instant::now()) {
+                        let _ = daemon.write_all(&Notice::Refused { pid, op }.encode());
+                    }
+                });
+            }
+            Heard::End(ear) => drop(self.ears.swap_remove(ear)),
         }
     }
 
@@ -188,10 +226,26 @@ impl Keeper {
 
     fn end_everything(&mut self) {
         exterminate(self.me, &HashSet::new());
-        if let Some(dir) = &self.session_dir {
-            let _ = std::fs::remove_dir_all(dir);
+        for dir in self.session_dir.iter().chain(&self.tmp_dir) {
+            remove_whole(dir);
         }
+        // The first may have made what the others rely on.
+        while self.protected.pop().is_some() {}
     }
+}
+
+/// Also what its user has closed to himself. Nobody is left who could change anything meanwhile.
+fn remove_whole(dir: &Path) {
+    if std::fs::remove_dir_all(dir).is_ok() {
+        return;
+    }
+    let mut queue = vec![dir.to_path_buf()];
+    while let Some(dir) = queue.pop() {
+        let _ = std::fs::set_permissions(&dir, Permissions::from_mode(0o700));
+        let entries = std::fs::read_dir(&dir).into_iter().flatten().flatten();
+        queue.extend(entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()));
+    }
+    let _ = std::fs::remove_dir_all(dir);
 }
 
 /// A process the kernel will not let go (state D) is left after this many rounds: about five seconds.
@@ -233,20 +287,44 @@ fn wait_for_child(limit: Duration) {
 pub(crate) enum Work {
     /// The socket has something (or has ended).
     Frame,
+    /// So has an ear.
+    Refused(Heard),
     /// A child changed state.
     Child,
 }
 
+/// What an ear has, by its place in the list.
+pub(crate) enum Heard {
+    Call(usize),
+    End(usize),
+}
+
 /// Waits for the socket or for SIGCHLD, which is blocked at all other times so that none is missed.
 pub(crate) fn wait_for_work(socket: &UnixStream) -> Work {
-    let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one live pollfd; the mask is initialised by sigemptyset; a null timeout waits for ever.
+    wait_for_any(socket, &[])
+}
+
+/// The same for a keeper that also listens.
+fn wait_for_any(socket: &UnixStream, ears: &[OwnedFd]) -> Work {
+    let wanted = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut polls: Vec<libc::pollfd> =
+        [socket.as_raw_fd()].into_iter().chain(ears.iter().map(AsRawFd::as_raw_fd)).map(wanted).collect();
+    // SAFETY: as many live pollfds as said; the mask is initialised by sigemptyset; a null timeout waits for ever.
     let ready = unsafe {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
-        libc::ppoll(&mut poll, 1, std::ptr::null(), &none)
+        libc::ppoll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, std::ptr::null(), &none)
     };
-    if ready > 0 { Work::Frame } else { Work::Child }
+    let ear = || polls[1..].iter().position(|p| p.revents != 0);
+    match () {
+        () if ready <= 0 => Work::Child,
+        () if polls[0].revents != 0 => Work::Frame,
+        () => match ear() {
+            Some(at) if polls[at + 1].revents & libc::POLLIN != 0 => Work::Refused(Heard::Call(at)),
+            Some(at) => Work::Refused(Heard::End(at)),
+            None => Work::Child,
+        },
+    }
 }
 
 /// What would end a keeper by accident.

@@ -50,6 +50,15 @@ pub fn user_namespaces() -> Presence {
     }
 }
 
+/// Whether this process, or one of its children, may have mounts of its own.
+pub fn mount_namespaces() -> Presence {
+    const CAP_SYS_ADMIN: u32 = 21;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let capabilities = line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    if capabilities >> CAP_SYS_ADMIN & 1 == 1 { Presence::Present } else { user_namespaces() }
+}
+
 pub fn pidfd() -> Presence {
     match pidfd_open(getpid(), PidfdFlags::empty()) {
         Ok(_) => Presence::Present,
@@ -77,6 +86,6 @@ mod tests {
         assert!(release().chars().next().is_some_and(|c| c.is_ascii_digit()));
         assert_eq!(pidfd(), Presence::Present, "this program cannot do without");
         // Whatever they are: asking is harmless.
-        let _ = (landlock_abi(), seccomp_actions(), user_namespaces(), io_uring());
+        let _ = (landlock_abi(), seccomp_actions(), user_namespaces(), mount_namespaces(), io_uring());
     }
 }

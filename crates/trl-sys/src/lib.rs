@@ -6,6 +6,7 @@
 //! 3. [`tree`] finds and signals everything below a process without ever hitting a recycled pid.
 //! 4. [`fifo`], [`pty`], [`tty`], [`poller`], [`cwd`], [`limits`], [`machine`], [`signal`] and [`harden`] are thin safe names for system calls.
 //! 5. [`kernel`] says what this machine can do, [`cgroup`] makes control groups, [`tally`] counts without them.
+//! 6. [`sandbox`] is a boundary around one program, which that carries out itself before its exec.
 //!
 //! It knows nothing of sessions, shells or the wire.
 
@@ -21,6 +22,7 @@ pub mod machine;
 pub mod poller;
 pub mod pty;
 pub mod reap;
+pub mod sandbox;
 pub mod sched;
 pub mod signal;
 pub mod socket;

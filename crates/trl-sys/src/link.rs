@@ -3,6 +3,7 @@
 //! Daemon to keeper: [`Request`] frames with a length before them. Keeper to daemon: fixed-size [`Notice`]s.
 //! The daemon closing its end means "kill everything and go".
 
+use crate::sandbox::{Layers, Op, Plan};
 use crate::tree::Proc;
 
 /// What the daemon asks of a keeper.
@@ -34,6 +35,8 @@ pub struct Spawn {
     pub group: Group,
     /// `stdio` is a terminal, and the program's controlling one.
     pub terminal: bool,
+    /// The boundary around it.
+    pub sandbox: Option<Box<Plan>>,
 }
 
 /// What a process may use of something.
@@ -120,6 +123,10 @@ impl Spawn {
         }
         body.push(u8::from(self.group == Group::Follows));
         body.push(u8::from(self.terminal));
+        body.push(u8::from(self.sandbox.is_some()));
+        if let Some(plan) = &self.sandbox {
+            plan.put_into(body);
+        }
     }
 
     fn take_from(rest: &mut &[u8]) -> Option<Self> {
@@ -141,23 +148,27 @@ impl Spawn {
                 _ => Group::Follows,
             },
             terminal: take_bytes(rest, 1)? != [0],
+            sandbox: match take_bytes(rest, 1)? {
+                [0] => None,
+                _ => Some(Box::new(Plan::take_from(rest)?)),
+            },
         })
     }
 }
 
-fn put(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(crate) fn put(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes());
     out.extend(bytes);
 }
 
-fn put_list(out: &mut Vec<u8>, items: &[Vec<u8>]) {
+pub(crate) fn put_list(out: &mut Vec<u8>, items: &[Vec<u8>]) {
     out.extend(u32::try_from(items.len()).unwrap_or(u32::MAX).to_le_bytes());
     for item in items {
         put(out, item);
     }
 }
 
-fn take_bytes<'a>(rest: &mut &'a [u8], len: usize) -> Option<&'a [u8]> {
+pub(crate) fn take_bytes<'a>(rest: &mut &'a [u8], len: usize) -> Option<&'a [u8]> {
     let (head, tail) = rest.split_at_checked(len)?;
     *rest = tail;
     Some(head)
@@ -171,12 +182,12 @@ fn take_u64(rest: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(take_bytes(rest, 8)?.try_into().ok()?))
 }
 
-fn take(rest: &mut &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn take(rest: &mut &[u8]) -> Option<Vec<u8>> {
     let len = usize::try_from(take_u32(rest)?).ok()?;
     Some(take_bytes(rest, len)?.to_vec())
 }
 
-fn take_list(rest: &mut &[u8]) -> Option<Vec<Vec<u8>>> {
+pub(crate) fn take_list(rest: &mut &[u8]) -> Option<Vec<Vec<u8>>> {
     let count = take_u32(rest)?;
     (0..count).map(|_| take(rest)).collect()
 }
@@ -192,11 +203,37 @@ pub enum Stage {
     Exec = 5,
     Request = 6,
     Limits = 7,
+    Namespaces = 20,
+    Network = 21,
+    Mounts = 22,
+    Protect = 23,
+    Landlock = 24,
+    Privileges = 25,
+    Seccomp = 26,
 }
 
 impl Stage {
-    const ALL: [Self; 7] =
-        [Self::Fork, Self::OpenFiles, Self::Chdir, Self::Stdio, Self::Exec, Self::Request, Self::Limits];
+    const ALL: [Self; 14] = [
+        Self::Fork,
+        Self::OpenFiles,
+        Self::Chdir,
+        Self::Stdio,
+        Self::Exec,
+        Self::Request,
+        Self::Limits,
+        Self::Namespaces,
+        Self::Network,
+        Self::Mounts,
+        Self::Protect,
+        Self::Landlock,
+        Self::Privileges,
+        Self::Seccomp,
+    ];
+
+    /// Whether it is the boundary that could not be had.
+    pub fn is_of_sandbox(self) -> bool {
+        self as i32 >= Self::Namespaces as i32
+    }
 
     pub(crate) fn from_raw(raw: i32) -> Self {
         Self::ALL.into_iter().find(|s| *s as i32 == raw).unwrap_or(Self::Request)
@@ -211,6 +248,13 @@ impl Stage {
             Self::Exec => "exec",
             Self::Request => "request",
             Self::Limits => "limits",
+            Self::Namespaces => "namespaces",
+            Self::Network => "network",
+            Self::Mounts => "mounts",
+            Self::Protect => "protect",
+            Self::Landlock => "landlock",
+            Self::Privileges => "privileges",
+            Self::Seccomp => "seccomp",
         }
     }
 }
@@ -224,6 +268,8 @@ pub enum Notice {
     },
     Started {
         pid: i32,
+        /// What of its sandbox could not be had.
+        missing: Layers,
     },
     Failed {
         stage: Stage,
@@ -233,6 +279,11 @@ pub enum Notice {
     Exited {
         pid: i32,
         exit: crate::reap::Exit,
+    },
+    /// A sandboxed process tried this, and was refused.
+    Refused {
+        pid: i32,
+        op: Op,
     },
 }
 
@@ -244,10 +295,11 @@ impl Notice {
         use crate::reap::Exit;
         let words: [i32; 4] = match self {
             Self::Hello { keeper } => [1, keeper, 0, 0],
-            Self::Started { pid } => [2, pid, 0, 0],
+            Self::Started { pid, missing } => [2, pid, missing.bits(), 0],
             Self::Failed { stage, errno } => [3, stage as i32, errno, 0],
             Self::Exited { pid, exit: Exit::Code(code) } => [4, pid, 0, code],
             Self::Exited { pid, exit: Exit::Signal(signal) } => [4, pid, 1, signal],
+            Self::Refused { pid, op } => [5, pid, op as i32, 0],
         };
         let mut out = [0; NOTICE_LEN];
         for (slot, word) in out.chunks_exact_mut(4).zip(words) {
@@ -263,10 +315,11 @@ impl Notice {
         };
         Some(match (word(0), word(2)) {
             (1, _) => Self::Hello { keeper: word(1) },
-            (2, _) => Self::Started { pid: word(1) },
+            (2, missing) => Self::Started { pid: word(1), missing: Layers::from_bits(missing) },
             (3, errno) => Self::Failed { stage: Stage::from_raw(word(1)), errno },
             (4, 0) => Self::Exited { pid: word(1), exit: Exit::Code(word(3)) },
             (4, 1) => Self::Exited { pid: word(1), exit: Exit::Signal(word(3)) },
+            (5, op) => Self::Refused { pid: word(1), op: Op::from_raw(op)? },
             _ => return None,
         })
     }
@@ -278,6 +331,7 @@ mod tests {
 
     use super::*;
     use crate::reap::Exit;
+    use crate::sandbox::{Effort, Net};
 
     #[test]
     fn a_dropped_process_round_trips() {
@@ -295,7 +349,8 @@ mod tests {
     fn notices_round_trip() {
         for notice in [
             Notice::Hello { keeper: 7 },
-            Notice::Started { pid: 8 },
+            Notice::Started { pid: 8, missing: Layers::default() },
+            Notice::Refused { pid: 9, op: Op::Mount },
             Notice::Failed { stage: Stage::Exec, errno: 2 },
             Notice::Exited { pid: 9, exit: Exit::Code(3) },
             Notice::Exited { pid: 9, exit: Exit::Signal(15) },
@@ -307,11 +362,16 @@ mod tests {
     proptest! {
         #[test]
         fn spawn_frames_round_trip(
-            argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>, stdio: [Vec<u8>; 3], dir: Vec<u8>, limit: (u64, u64), follows: bool, terminal: bool, most: Option<u64>,
+            argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>, stdio: [Vec<u8>; 3], dir: Vec<u8>, limit: (u64, u64), follows: bool, terminal: bool, most: Option<u64>, lists: [Vec<Vec<u8>>; 5], best: bool,
         ) {
             let rlimits = most.into_iter().flat_map(|n| [(Resource::FileSize, n), (Resource::Tasks, n)]).collect();
             let group = if follows { Group::Follows } else { Group::Leads };
-            let request = Request::Spawn(Spawn { argv, env, cwd, stdio, session_dir: dir, open_files: limit, rlimits, group, terminal });
+            let [read, write, open, deny, protect] = lists;
+            let (net, effort) = if best { (Net::Loopback, Effort::Best) } else { (Net::All, Effort::Full) };
+            let workspace = read.first().cloned().filter(|w| !w.is_empty());
+            let plan = Plan { read, write, open, deny, protect, net, effort, tmp_dir: workspace.clone(), workspace };
+            let sandbox = (!terminal).then_some(Box::new(plan));
+            let request = Request::Spawn(Spawn { argv, env, cwd, stdio, session_dir: dir, open_files: limit, rlimits, group, terminal, sandbox });
             let frame = request.encode();
             prop_assert_eq!(frame.len() - 4, u32::from_le_bytes(frame[..4].try_into().unwrap()) as usize);
             prop_assert_eq!(Request::decode(&frame[4..]), Some(request));

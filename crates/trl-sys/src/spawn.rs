@@ -4,19 +4,32 @@
 //! short-lived leader makes both, forks the program as its sibling, says its pid and ends.
 //!
 //! Only called in the single-threaded keeper: between fork and exec any code may run. The usual program is not forked but
-//! runs in the keeper's memory until its exec, as `posix_spawn` does it: copying even a small process costs more.
+//! runs in the keeper's memory until its exec, as `posix_spawn` does it: copying even a small process costs more. One with
+//! a [`sandbox`] is forked: it changes more of itself than its descriptors.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 
 use crate::keeper;
 use crate::link::{Group, Resource, Spawn, Stage};
+use crate::sandbox::{self, Effort, Layers, Plan, Protected, watch};
 
+#[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) stage: Stage,
     pub(crate) errno: i32,
+}
+
+/// A program that runs.
+pub(crate) struct Started {
+    pub(crate) pid: i32,
+    /// What of its sandbox could not be had.
+    pub(crate) missing: Layers,
+    /// What its sandbox protects, and where it is heard of refused calls.
+    pub(crate) sandbox: Option<(Protected, Option<OwnedFd>)>,
 }
 
 impl Failure {
@@ -34,6 +47,15 @@ struct Program {
     open_files: (u64, u64),
     rlimits: Vec<(Resource, u64)>,
     terminal: bool,
+    sandbox: Option<Boundary>,
+}
+
+/// What a sandboxed program needs beside.
+struct Boundary {
+    plan: Box<Plan>,
+    protected: Protected,
+    /// To the keeper.
+    ours: UnixStream,
 }
 
 impl Program {
@@ -47,6 +69,7 @@ impl Program {
             open_files: spawn.open_files,
             rlimits: spawn.rlimits,
             terminal: spawn.terminal,
+            sandbox: None,
         })
     }
 }
@@ -66,10 +89,41 @@ impl Strings {
     }
 }
 
-/// Starts it; returns its pid once it runs.
-pub(crate) fn spawn(request: Spawn) -> Result<i32, Failure> {
-    let group = request.group;
-    let program = Program::new(request).ok_or(Failure { stage: Stage::Request, errno: libc::EINVAL })?;
+/// What a program says that is no failure: its pid, and what its sandbox lacks.
+const PID: i32 = 0;
+const MISSING: i32 = -1;
+
+/// Starts it; returns once it runs.
+pub(crate) fn spawn(mut request: Spawn) -> Result<Started, Failure> {
+    let (group, plan) = (request.group, request.sandbox.take());
+    let mut program = Program::new(request).ok_or(Failure { stage: Stage::Request, errno: libc::EINVAL })?;
+    let mut ear = None;
+    if let Some(plan) = plan {
+        let failed =
+            |e: std::io::Error| Failure { stage: Stage::Protect, errno: e.raw_os_error().unwrap_or(0) };
+        let protected = match (Protected::find(&plan), plan.effort) {
+            (Ok(found), _) => found,
+            (Err(_), Effort::Best) => Protected::unknown(),
+            (Err(e), Effort::Full) => return Err(failed(e)),
+        };
+        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+        program.sandbox = Some(Boundary { plan, protected, ours });
+        ear = Some(theirs);
+    }
+    let told = start(&program, group)?;
+    let find = |tag: i32| told.iter().find(|(t, _)| *t == tag).map(|(_, value)| *value);
+    // The leader says the pid, the program what went wrong: in either order.
+    if let Some((stage, errno)) = told.iter().find(|(tag, _)| *tag > 0) {
+        return Err(Failure { stage: Stage::from_raw(*stage), errno: *errno });
+    }
+    let pid = find(PID).ok_or(Failure { stage: Stage::Fork, errno: libc::ECHILD })?;
+    let missing = Layers::from_bits(find(MISSING).unwrap_or(0));
+    let ear = ear.and_then(|ear| watch::take_over(&ear));
+    Ok(Started { pid, missing, sandbox: program.sandbox.map(|boundary| (boundary.protected, ear)) })
+}
+
+/// What the program has said by the time it runs, or has failed to.
+fn start(program: &Program, group: Group) -> Result<Vec<(i32, i32)>, Failure> {
     let mut ends = [0; 2];
     // SAFETY: `ends` has room for the two descriptors pipe2 writes.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
@@ -78,10 +132,11 @@ pub(crate) fn spawn(request: Spawn) -> Result<i32, Failure> {
     // SAFETY: both were just opened and belong to nobody else.
     let (reader, writer) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
     let first = match group {
-        Group::Leads => start_leader(&program, &writer),
+        Group::Leads if program.sandbox.is_some() => fork_leader(program, &writer),
+        Group::Leads => start_leader(program, &writer),
         // SAFETY: this process has one thread, so the child may run any code.
         Group::Follows => match unsafe { libc::fork() } {
-            0 => lead(&program, &writer),
+            0 => lead(program, &writer),
             pid => pid,
         },
     };
@@ -91,15 +146,23 @@ pub(crate) fn spawn(request: Spawn) -> Result<i32, Failure> {
     drop(writer);
     let mut told = read_words(reader);
     match group {
-        Group::Leads => told.push((0, first)),
+        Group::Leads => told.push((PID, first)),
         // SAFETY: waits for our own child; a null status pointer is allowed.
         Group::Follows => drop(unsafe { libc::waitpid(first, std::ptr::null_mut(), 0) }),
     }
-    // The leader says the pid, the program what went wrong: in either order.
-    match (told.iter().find(|(stage, _)| *stage != 0), told.first()) {
-        (Some((stage, errno)), _) => Err(Failure { stage: Stage::from_raw(*stage), errno: *errno }),
-        (None, Some((_, pid))) => Ok(*pid),
-        (None, None) => Err(Failure { stage: Stage::Fork, errno: libc::ECHILD }),
+    Ok(told)
+}
+
+/// The same as [`start_leader`] in a memory of its own.
+fn fork_leader(program: &Program, tell: &OwnedFd) -> i32 {
+    // SAFETY: this process has one thread, so the child may run any code; it never returns.
+    match unsafe { libc::fork() } {
+        0 => {
+            // SAFETY: plain system call.
+            unsafe { libc::setsid() };
+            become_program(program, tell)
+        }
+        pid => pid,
     }
 }
 
@@ -141,21 +204,21 @@ fn lead(program: &Program, tell: &OwnedFd) -> ! {
         match libc::syscall(libc::SYS_clone, libc::CLONE_PARENT | libc::SIGCHLD, 0, 0, 0, 0) as i32 {
             -1 => say(tell, Stage::Fork as i32, *libc::__errno_location()),
             0 => become_program(program, tell),
-            pid => say(tell, 0, pid),
+            pid => say(tell, PID, pid),
         }
         libc::_exit(0)
     }
 }
 
 fn become_program(program: &Program, tell: &OwnedFd) -> ! {
-    let failure = prepare_and_exec(program);
+    let failure = prepare_and_exec(program, tell);
     say(tell, failure.stage as i32, failure.errno);
     // SAFETY: ends this process at once; nothing to clean up.
     unsafe { libc::_exit(127) }
 }
 
 /// Only returns when something failed.
-fn prepare_and_exec(program: &Program) -> Failure {
+fn prepare_and_exec(program: &Program, tell: &OwnedFd) -> Failure {
     reset_signals(keeper::IGNORED);
     let (soft, hard) = program.open_files;
     let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
@@ -195,6 +258,11 @@ fn prepare_and_exec(program: &Program) -> Failure {
         if program.terminal && libc::ioctl(0, libc::TIOCSCTTY, 0) != 0 {
             return Failure::last(Stage::Stdio);
         }
+        if let Some(boundary) = &program.sandbox
+            && let Err(failure) = confine(program, boundary, tell)
+        {
+            return failure;
+        }
         close_above_stdio_on_exec();
         libc::execve(program.argv.pointers[0], program.argv.pointers.as_ptr(), program.env.pointers.as_ptr());
     }
@@ -223,6 +291,22 @@ fn limit_tasks(most: u64) -> c_int {
             }
         }
     }
+}
+
+/// Draws the boundary around this process.
+fn confine(program: &Program, boundary: &Boundary, tell: &OwnedFd) -> Result<(), Failure> {
+    let mut made = sandbox::enter(&boundary.plan, &boundary.protected)?;
+    // SAFETY: a live CString. The directory it is in so far may be covered by what was mounted since.
+    if unsafe { libc::chdir(program.cwd.as_ptr()) } != 0 {
+        return Err(Failure::last(Stage::Chdir));
+    }
+    let ear = sandbox::confine(&boundary.plan, &mut made)?;
+    if let Some(ear) = ear {
+        let handed = watch::hand_over(&ear, &boundary.ours);
+        handed.map_err(|e| Failure { stage: Stage::Seccomp, errno: e.raw_os_error().unwrap_or(0) })?;
+    }
+    say(tell, MISSING, made.missing.bits());
+    Ok(())
 }
 
 /// Default dispositions and an empty mask: the program starts as if from a login shell. (Handlers go with the exec.)

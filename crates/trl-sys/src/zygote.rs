@@ -99,7 +99,7 @@ fn serve(socket: &UnixStream) {
                 Received::Nothing => {}
                 Received::Closed => break,
             },
-            Work::Child => collect(me, &mut keepers),
+            Work::Child | Work::Refused(_) => collect(me, &mut keepers),
         }
     }
     // Every keeper sees the daemon go too; wait for them so that nothing outlives the zygote.

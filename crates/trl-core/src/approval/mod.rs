@@ -14,12 +14,13 @@ pub mod probe;
 pub mod rules;
 
 use tokio::sync::oneshot;
-use trl_proto::hitl::{Executable, Segment, Verdict};
+use trl_proto::hitl::{ApprovalBoundary, Executable, Segment, Verdict};
 use trl_proto::{Error, ErrorCode, RequestId};
 
 pub use self::book::Book;
 pub use self::desk::{Asking, Desk};
 pub use self::rules::Rules;
+use crate::sandbox::Sandbox;
 
 /// What the rules say of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,6 +99,14 @@ impl Doubt {
                 None => "something steps in before commands in this shell".into(),
             },
         }
+    }
+}
+
+/// Can a command get round the rules? Without a sandbox it runs as the daemon's user.
+pub fn boundary(sandbox: Option<&Sandbox>) -> ApprovalBoundary {
+    match sandbox {
+        Some(_) => ApprovalBoundary::Enforced,
+        None => ApprovalBoundary::Advisory,
     }
 }
 

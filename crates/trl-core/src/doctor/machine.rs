@@ -1,8 +1,10 @@
 //! The kernel, and what follows from it.
 
 use trl_proto::doctor::{Finding, Health};
+use trl_proto::sandbox::Mode;
 use trl_sys::cgroup::{Layout, Standing, Version};
 use trl_sys::kernel::{self, Presence};
+use trl_sys::sandbox::Layer;
 
 use super::info;
 
@@ -79,14 +81,31 @@ fn io_uring() -> Finding {
     info("io_uring", "io_uring", value)
 }
 
-/// What there is to confine programs with; nothing does so yet.
-pub fn sandbox() -> Finding {
-    let mut parts: Vec<String> = Vec::new();
-    parts.extend(kernel::landlock_abi().map(|abi| format!("Landlock ABI {abi}")));
-    parts.extend(kernel::seccomp_actions().map(|_| "seccomp".into()));
-    parts.extend((kernel::user_namespaces() == Presence::Present).then(|| "user namespaces".into()));
-    let offered = if parts.is_empty() { "nothing for one".into() } else { parts.join(" + ") };
-    info("sandbox", "Sandbox", format!("none yet; the kernel offers {offered}"))
+/// What confines programs here, what is missing of it, and who gets it without asking.
+pub fn sandbox(usual: Mode) -> Finding {
+    let abi = kernel::landlock_abi().map(|abi| format!("Landlock ABI {abi}"));
+    let seccomp = kernel::seccomp_actions().map(|_| "seccomp".into());
+    let namespaces = (kernel::mount_namespaces() == Presence::Present).then(|| "namespaces".into());
+    let parts: Vec<String> = [abi, seccomp, namespaces].into_iter().flatten().collect();
+    let backend = if parts.is_empty() { "nothing".into() } else { parts.join(" + ") };
+    let value = format!("{backend}; usual mode {}", usual.name());
+    let missing: Vec<&str> = trl_sys::sandbox::missing().iter().map(Layer::name).collect();
+    if missing.is_empty() {
+        return Finding::new("sandbox", "Sandbox", Health::Ok, value);
+    }
+    let hint = format!("cannot be enforced: {}; a sandbox wants `best_effort` here", missing.join(", "));
+    Finding::new("sandbox", "Sandbox", Health::Warn, value).hint(hint)
+}
+
+/// Whether a program could get round a question that is asked about it.
+pub fn approval_boundary(usual: Mode) -> Finding {
+    let row = |status, value: String| Finding::new("approval_boundary", "Approval boundary", status, value);
+    match usual {
+        Mode::Off => row(Health::Warn, "advisory".into()).hint(
+            "programs run as you and reach all you reach; sandbox.mode = \"workspace-write\" enforces it",
+        ),
+        mode => row(Health::Ok, format!("enforced: what agents run is in {}", mode.name())),
+    }
 }
 
 /// What holds programs to their limits here, and why it is not something better.

@@ -25,6 +25,7 @@ pub(super) struct Fresh<'a> {
     /// Variables of its own.
     pub(super) env: &'a Env,
     pub(super) working_dir: &'a str,
+    pub(super) boundary: ApprovalBoundary,
     pub(super) mode: Approval,
 }
 
@@ -88,7 +89,7 @@ fn asking(fresh: &Fresh<'_>, judgement: Judgement, rules: Arc<Rules>, caller: &C
         command: fresh.command.into(),
         working_dir: fresh.working_dir.into(),
         root: fresh.working_dir.into(),
-        boundary: ApprovalBoundary::Advisory,
+        boundary: fresh.boundary,
         question: Question { judgement, executables: Vec::new() },
         rules,
         shell: match fresh.program {

@@ -62,12 +62,21 @@ impl Manager {
         announce: impl FnOnce(&Arc<Execution>),
     ) -> Result<Arc<Execution>, Error> {
         match params.session_id.clone() {
+            Some(_) if params.sandbox.is_some() => Err(Error::invalid("a command has its session's sandbox")
+                .hint(
+                    "give `sandbox` to session.create, or start the command without a session: exec.start",
+                )),
             Some(id) => {
                 let session = self.find(&id)?;
                 self.order(&session, params, caller, announce).await
             }
             None => {
-                let session = self.create(CreateParams::default(), caller).await?;
+                let create = CreateParams {
+                    working_dir: params.sandbox.as_ref().and(params.working_dir.clone()),
+                    sandbox: params.sandbox.clone(),
+                    ..CreateParams::default()
+                };
+                let session = self.create(create, caller).await?;
                 let submitted = self.order(&session, params, caller, announce).await;
                 self.throw_away(session, submitted.as_ref().ok().cloned());
                 submitted

@@ -119,9 +119,17 @@ impl Manager {
         self.sessions().get(id).map(|session| Arc::clone(&session.spec.owner))
     }
 
+    /// What is asked for, checked, with the boundary around it.
+    fn resolve(&self, mut params: CreateParams, caller: &Caller) -> Result<Spec, Error> {
+        let wish = params.sandbox.take();
+        let mut spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
+        spec.confine(self.engine.sandbox(wish, spec.id.as_str(), &spec.working_dir)?);
+        Ok(spec)
+    }
+
     /// Starts a session; returns when its program is up. A failure leaves nothing.
     pub async fn create(&self, params: CreateParams, caller: &Caller) -> Result<Arc<Session>, Error> {
-        let spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
+        let spec = self.resolve(params, caller)?;
         let direct = match &spec.program {
             Program::Shell { .. } => None,
             Program::Direct { argv, .. } => {
@@ -250,6 +258,15 @@ impl Manager {
         let (reply, done) = oneshot::channel();
         session.send(Message::Reset { reply }).await?;
         done.await.unwrap_or_else(|_| Err(session.gone()))
+    }
+
+    /// Whether a process there is behind a boundary, which the daemon is not to be a way round.
+    pub fn is_sandboxed(&self, origin: &Origin) -> bool {
+        match origin {
+            Origin::Inside(id) => self.sessions().get(id).is_some_and(|s| s.spec.sandbox.is_some()),
+            Origin::InTerminal(id) => self.terminals().get(id).is_some_and(|t| t.spec.sandbox.is_some()),
+            Origin::Outside | Origin::Unknown => false,
+        }
     }
 
     /// Where a process stands: inside a session or terminal when it is below its keeper.

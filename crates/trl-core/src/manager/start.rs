@@ -25,7 +25,7 @@ use crate::output::Log;
 use crate::session::messages::{Order, Stdin};
 use crate::session::spec::{Program, Reads, Spec, seconds};
 use crate::shell::Kind;
-use crate::terminal::{Terminal, spec};
+use crate::terminal::Terminal;
 
 /// What runs the text of a command.
 const USUAL_SHELL: &str = "/bin/sh";
@@ -98,9 +98,10 @@ impl Manager {
             name: params.name,
             timeout_s: params.timeout_s,
             limits: params.limits,
+            sandbox: params.sandbox,
             ..CreateParams::default()
         };
-        let mut spec = Spec::resolve(create, &caller.name, &self.engine.inherited, &self.engine.settings)?;
+        let mut spec = self.resolve(create, caller)?;
         if let (Program::Direct { reads, .. }, Stdin::Null) = (&mut spec.program, &stdin) {
             *reads = Reads::Nothing;
         }
@@ -115,6 +116,7 @@ impl Manager {
             program: judged(text.as_deref(), &spec.program)?,
             env: &own_env,
             working_dir: &spec.working_dir,
+            boundary: spec.approval_boundary(),
             mode,
         };
         let gate = self.gate(fresh, caller).await?;
@@ -184,14 +186,14 @@ impl Manager {
             cols: params.cols,
             rows: params.rows,
             limits: params.limits,
+            sandbox: params.sandbox,
             ..terminal::CreateParams::default()
         };
-        let (inherited, settings) = (&self.engine.inherited, &self.engine.settings);
         let mode = create.approval.unwrap_or_default();
-        let spec = spec::Spec::resolve(create, &caller.name, inherited, settings)?;
+        let spec = self.resolve_terminal(create, caller)?;
         let logs = (self.engine.terminal_log(bytes), Log::empty(Arc::clone(&self.engine.budget)));
         let place = Place::Terminal(spec.id.clone());
-        let execution = Execution::new(place, Arc::clone(&spec.owner), &shown, logs);
+        let execution = Execution::new(place, Arc::clone(&spec.owner), &shown, logs, spec.sandbox.clone());
         self.engine.executions.add(&execution);
         announce(&execution);
         let (manager, caller, subject) = (Arc::clone(self), caller.clone(), Arc::clone(&execution));
@@ -281,6 +283,7 @@ fn in_session(params: StartParams) -> Result<RunParams, Error> {
         ("pass_env", params.pass_env.is_some()),
         ("name", params.name.is_some()),
         ("limits", params.limits.is_some()),
+        ("sandbox", params.sandbox.is_some()),
     ];
     if let Some((field, _)) = foreign.into_iter().find(|(_, given)| *given) {
         return Err(Error::invalid(format!(
@@ -305,8 +308,7 @@ fn in_session(params: StartParams) -> Result<RunParams, Error> {
         working_dir: params.working_dir,
         queue: params.queue,
         max_output_bytes: params.max_output_bytes,
-        idempotency_key: None,
-        on_disconnect: None,
         approval: params.approval,
+        ..RunParams::default()
     })
 }

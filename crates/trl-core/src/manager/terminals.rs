@@ -10,7 +10,7 @@ use trl_proto::{Error, ErrorCode, TerminalId};
 
 use super::approval::{Fresh, Gate, Judged};
 use super::{Caller, Manager};
-use crate::approval::{Answer, refusal};
+use crate::approval::{Answer, boundary, refusal};
 use crate::env::Env;
 use crate::execution::{Early, Execution};
 use crate::session::body::start_error;
@@ -32,7 +32,7 @@ impl Manager {
                 .hint("approval: \"wait\" or \"fail\"; exec.start with tty: true can return"));
         }
         let env = params.env.clone().unwrap_or_default();
-        let spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
+        let spec = self.resolve_terminal(params, caller)?;
         self.clear_terminal(&spec, None, (mode, &env), caller).await?;
         self.bring_up_terminal(spec, None, caller).await
     }
@@ -55,6 +55,7 @@ impl Manager {
             program: Judged::Typed(&spec.argv),
             env,
             working_dir: &spec.working_dir,
+            boundary: boundary(spec.sandbox.as_deref()),
             mode,
         };
         match self.gate(fresh, caller).await? {
@@ -69,6 +70,14 @@ impl Manager {
                 }
             }
         }
+    }
+
+    /// What is asked for, checked, with the boundary around it.
+    pub(super) fn resolve_terminal(&self, mut params: CreateParams, caller: &Caller) -> Result<Spec, Error> {
+        let wish = params.sandbox.take();
+        let mut spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
+        spec.confine(self.engine.sandbox(wish, spec.id.as_str(), &spec.working_dir)?);
+        Ok(spec)
     }
 
     /// With an execution, that is what its program is.

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::io::Errno;
 use trl_proto::{Error, ErrorCode};
-use trl_sys::link::{Group, Request, Spawn};
+use trl_sys::link::{Group, Request, Spawn, Stage};
 use trl_sys::poller::Watch;
 use trl_sys::tree::{self, ChildrenOf, Proc};
 use trl_sys::{fifo, reap};
@@ -16,6 +16,7 @@ use crate::engine::Engine;
 use crate::limits::Cage;
 use crate::limits::cage::Tenant;
 use crate::random::Nonce;
+use crate::sandbox::Sandbox;
 use crate::shell::channel::{Control, Link, Outlet, Source};
 use crate::shell::feed::Feeder;
 use crate::shell::files::Files;
@@ -90,6 +91,7 @@ impl Body {
 
     fn try_open(engine: &Engine, spec: &Spec) -> io::Result<Self> {
         let base = engine.place.session_dir(spec.id.as_str())?;
+        spec.sandbox.as_ref().map_or(Ok(()), |sandbox| sandbox.prepare())?;
         let medium = engine.place.medium;
         let files = match &spec.program {
             Program::Shell { kind, .. } => Files::create(*kind, base, medium)?,
@@ -153,6 +155,7 @@ impl Body {
                 _ => Group::Leads,
             },
             terminal: false,
+            sandbox: spec.sandbox.as_ref().map(|sandbox| Box::new(sandbox.plan(&[self.files.base()]))),
         });
         self.link.send(request.encode())
     }
@@ -361,6 +364,23 @@ pub fn start_error(stage: &str, error: &io::Error) -> Error {
     Error::new(code, format!("starting the session failed ({stage}): {error}"))
         .detail("stage", stage)
         .detail("errno", error.raw_os_error().unwrap_or(0))
+}
+
+/// The same for what a keeper says.
+pub fn failed_to_start(stage: Stage, errno: i32, sandbox: Option<&Sandbox>) -> Error {
+    let error = io::Error::from_raw_os_error(errno);
+    if stage.is_of_sandbox() {
+        let message = format!("this machine does not give the sandbox ({}): {error}", stage.name());
+        return Error::new(ErrorCode::SandboxUnavailable, message)
+            .hint("`best_effort: true` runs it with what there is, and says what is missing")
+            .detail("stage", stage.name())
+            .detail("errno", errno);
+    }
+    let refused = start_error(stage.name(), &error);
+    if stage == Stage::Exec && sandbox.is_some() && Errno::from_io_error(&error) == Some(Errno::ACCESS) {
+        return refused.hint("is the program in a place that the sandbox may read? see sandbox.read_dirs");
+    }
+    refused
 }
 
 /// The code for an error that means "try again when there is room".

@@ -156,7 +156,11 @@ impl Task {
     }
 
     pub(super) fn publish(&mut self, run: &Run, end: End) {
-        let outcome = run.outcome(end);
+        let mut outcome = run.outcome(end);
+        if let Some(sandbox) = &self.session.spec.sandbox {
+            outcome.sandbox = sandbox.report();
+            outcome.denied = run.denied(sandbox, &outcome);
+        }
         let execution = &run.order.execution;
         let happening = Happening::ExecFinished {
             session_id: Some(self.session.spec.id.clone()),

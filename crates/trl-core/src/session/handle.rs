@@ -15,6 +15,7 @@ use super::state::Denial;
 use crate::approval::Rules;
 use crate::clock::Stamp;
 use crate::execution::{Execution, Phase, millis};
+use crate::sandbox;
 
 #[derive(Debug)]
 pub struct Session {
@@ -154,6 +155,7 @@ impl Session {
             on_exit: self.spec.on_exit,
             renewal: self.spec.renewal,
             limits: public.limits.clone(),
+            sandbox: sandbox::report(self.spec.sandbox.as_deref()),
             pid: public.pid,
             running,
             execution_id: public.direct.clone(),

@@ -105,6 +105,8 @@ impl Order {
             background_pids: None,
             working_dir,
             usage: None,
+            sandbox: crate::sandbox::report(execution.sandbox.as_deref()),
+            denied: None,
         });
         engine.executions.retire(execution);
     }

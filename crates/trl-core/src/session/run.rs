@@ -6,13 +6,16 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use trl_proto::exec::{Omitted, Outcome, Range, ShellState};
 use trl_proto::limits::{Limit, Limits, Usage};
+use trl_proto::sandbox::{Denied, SandboxReport};
 use trl_proto::{Error, ErrorCode};
 use trl_sys::fifo::Found;
 use trl_sys::reap::Exit;
+use trl_sys::sandbox::Op;
 use trl_sys::tree::Proc;
 
 use super::body::{Body, exit_parts, shortage};
@@ -21,6 +24,8 @@ use super::stop::{Stop, Why};
 use crate::execution::millis;
 use crate::output::Log;
 use crate::random::Nonce;
+use crate::sandbox::Sandbox;
+use crate::sandbox::denial::{self, Evidence};
 use crate::shell::Kind;
 use crate::shell::channel::{Outlet, Source};
 use crate::shell::feed::Feeder;
@@ -68,6 +73,8 @@ pub struct Run {
     pub paused: Option<Instant>,
     /// What its streams held when it ended; background processes may write on.
     totals: Option<Totals>,
+    /// What its sandbox refused it.
+    refused: Vec<Op>,
 }
 
 #[derive(Debug, Clone)]
@@ -142,6 +149,7 @@ impl Run {
             rests: None,
             paused: None,
             totals: None,
+            refused: Vec::new(),
             order,
         }
     }
@@ -327,7 +335,34 @@ impl Run {
             background_pids: (!end.background.is_empty()).then_some(end.background),
             working_dir: end.cwd,
             usage: self.usage.clone().map(|usage| self.explained(usage, code)),
+            sandbox: SandboxReport::off(),
+            denied: None,
         }
+    }
+
+    /// A process of this session was refused a system call; those that were there before are not this command's.
+    pub fn heard_refused(&mut self, pid: i32, op: Op) {
+        if !self.refused.contains(&op) && !self.older.iter().any(|p| p.pid == pid) {
+            self.refused.push(op);
+        }
+    }
+
+    /// Whether its sandbox was in its way.
+    pub fn denied(&self, sandbox: &Sandbox, outcome: &Outcome) -> Option<Denied> {
+        let execution = &self.order.execution;
+        // Its complaints are on stderr, or where it sent that.
+        let complaints = match outcome.exit_code {
+            0 => Vec::new(),
+            _ if outcome.stderr_bytes > 0 => execution.stderr.snapshot(),
+            _ => execution.stdout.snapshot(),
+        };
+        let evidence = Evidence {
+            refused: &self.refused,
+            exit_code: outcome.exit_code,
+            complaints: &complaints,
+            working_dir: Path::new(&outcome.working_dir),
+        };
+        denial::judge(&sandbox.policy, &evidence)
     }
 }
 

@@ -11,10 +11,12 @@ use trl_proto::session::{CreateParams, OnExit, Renewal};
 use trl_proto::{Error, ErrorCode, SessionId};
 use zeroize::Zeroizing;
 
+use crate::approval;
 use crate::env::{Env, Inherited};
 use crate::execution::{Execution, Place};
 use crate::limits::asked::{Widening, resolve as resolve_limits};
 use crate::output::Log;
+use crate::sandbox::Sandbox;
 use crate::settings::Settings;
 use crate::shell::kind::{Kind, find_program};
 use crate::shell::wrap::valid_name;
@@ -49,6 +51,7 @@ pub struct Spec {
     pub renewal: Renewal,
     /// What its programs may use; as asked for until it is [within the settings](Spec::within_settings).
     pub limits: Limits,
+    pub sandbox: Option<Arc<Sandbox>>,
 }
 
 /// Values that are never shown, logged or kept after the session. Their names stay.
@@ -116,6 +119,7 @@ impl Spec {
             on_exit: params.on_exit.unwrap_or_default(),
             renewal: params.renewal.unwrap_or_default(),
             limits: params.limits.unwrap_or_default(),
+            sandbox: None,
         })
     }
 
@@ -140,12 +144,20 @@ impl Spec {
             on_exit: self.on_exit,
             renewal: self.renewal,
             limits: self.limits,
+            sandbox: self.sandbox.clone(),
         }
     }
 
     /// A command of this session.
     pub fn execution(&self, command: &str, logs: (Arc<Log>, Arc<Log>)) -> Arc<Execution> {
-        Execution::new(Place::Session(self.id.clone()), Arc::clone(&self.owner), command, logs)
+        let place = Place::Session(self.id.clone());
+        Execution::new(place, Arc::clone(&self.owner), command, logs, self.sandbox.clone())
+    }
+
+    /// Draws a boundary around all it will start.
+    pub fn confine(&mut self, sandbox: Option<Arc<Sandbox>>) {
+        self.env.extend(sandbox.iter().flat_map(|s| s.variables()));
+        self.sandbox = sandbox;
     }
 
     /// `KEY=value` items for execve.
@@ -166,7 +178,7 @@ impl Spec {
 
     /// Can a command get round the rules?
     pub fn approval_boundary(&self) -> ApprovalBoundary {
-        ApprovalBoundary::Advisory
+        approval::boundary(self.sandbox.as_deref())
     }
 
     /// What `shell` shows.

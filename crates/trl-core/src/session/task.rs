@@ -194,9 +194,12 @@ impl Task {
         let Some(body) = &mut self.body else { return };
         match source {
             Source::Link => {
-                let heard = body.link.hear();
-                heard.notices.into_iter().for_each(|n| self.notice(n));
-                if heard.gone {
+                body.link.listen();
+                // one by one: what is done about one may look for the next
+                while let Some(notice) = self.body.as_mut().and_then(|b| b.link.next_notice()) {
+                    self.notice(notice);
+                }
+                if self.body.as_ref().is_some_and(|b| b.link.is_gone()) {
                     self.keeper_gone();
                 }
             }
@@ -218,6 +221,9 @@ impl Task {
         let shell = self.body.as_mut().and_then(|b| b.shell.as_mut());
         let reports = shell.map(|s| s.control.reports()).unwrap_or_default();
         reports.into_iter().for_each(|r| self.report(r));
+        if self.body.as_ref().is_some_and(|b| b.link.has_heard()) {
+            self.ready(Source::Link);
+        }
     }
 
     pub(super) fn pump(&mut self) {
@@ -241,7 +247,10 @@ impl Task {
                 body.keeper = keeper;
                 self.session.set_keeper(keeper);
             }
-            Notice::Started { pid } => {
+            Notice::Started { pid, missing } => {
+                if let Some(sandbox) = &self.session.spec.sandbox {
+                    sandbox.lacks(missing);
+                }
                 // A process that is already dead has no start time; its exit is on the way.
                 body.set_main(tree::identify(pid).unwrap_or(Proc { pid, start: 0 }));
                 self.session.public().pid = Some(pid);
@@ -253,8 +262,14 @@ impl Task {
             }
             Notice::Failed { stage: Stage::Chdir, .. } if self.start_in_root() => {}
             Notice::Failed { stage, errno } => {
-                let error = std::io::Error::from_raw_os_error(errno);
-                self.start_failed(super::body::start_error(stage.name(), &error));
+                let sandbox = self.session.spec.sandbox.as_deref();
+                let error = super::body::failed_to_start(stage, errno, sandbox);
+                self.start_failed(error);
+            }
+            Notice::Refused { pid, op } => {
+                if let Phase::Running(run) = &mut self.phase {
+                    run.heard_refused(pid, op);
+                }
             }
             Notice::Exited { pid, exit } => self.exited(pid, exit),
         }
@@ -325,6 +340,11 @@ impl Task {
         match (&mut self.phase, report) {
             (Phase::Running(run), Report::Ran { nonce, code, cwd }) if nonce == run.nonce => {
                 run.reported = Some(code);
+                if let Some(body) = self.body.as_mut().filter(|_| self.session.spec.sandbox.is_some()) {
+                    // Told before the program went on, and so before this report.
+                    body.link.listen();
+                    body.link.take_refused().into_iter().for_each(|(pid, op)| run.heard_refused(pid, op));
+                }
                 self.learn_cwd(&cwd);
                 if let Phase::Running(run) = &mut self.phase {
                     match run.acting_stop() {

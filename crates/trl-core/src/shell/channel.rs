@@ -1,5 +1,6 @@
 //! The daemon's ends of a session's FIFOs and of the keeper's link, watched as one set.
 
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -9,6 +10,7 @@ use tokio::net::unix::pipe::Receiver;
 use trl_sys::fifo::{self, Found, Identity, Sight};
 use trl_sys::link::{NOTICE_LEN, Notice};
 use trl_sys::poller::Watch;
+use trl_sys::sandbox::Op;
 
 use super::files::Files;
 use super::kind::Kind;
@@ -49,13 +51,16 @@ pub struct Link {
     inbox: Vec<u8>,
     /// Bytes the socket did not take yet: an environment may be larger than its buffer.
     outbox: Vec<u8>,
+    /// Read, and not yet acted on.
+    heard: VecDeque<Notice>,
+    gone: bool,
 }
 
 impl Link {
     pub fn new(socket: UnixStream, watch: &Watch) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         watch.add(&socket, Source::Link.token())?;
-        Ok(Self { socket, inbox: Vec::new(), outbox: Vec::new() })
+        Ok(Self { socket, inbox: Vec::new(), outbox: Vec::new(), heard: VecDeque::new(), gone: false })
     }
 
     pub fn send(&mut self, frame: Vec<u8>) -> io::Result<()> {
@@ -86,22 +91,55 @@ impl Link {
         let _ = self.socket.shutdown(std::net::Shutdown::Write);
     }
 
+    /// Everything at once, for whoever acts on all of it.
     pub fn hear(&mut self) -> Heard {
-        let mut notices = Vec::new();
+        self.listen();
+        Heard { notices: self.heard.drain(..).collect(), gone: self.gone }
+    }
+
+    /// Reads what there is.
+    pub fn listen(&mut self) {
         let mut buf = [0; 32 * NOTICE_LEN];
         loop {
             match self.socket.read(&mut buf) {
-                Ok(0) => return Heard { notices, gone: true },
+                Ok(0) => self.gone = true,
                 Ok(n) => self.inbox.extend_from_slice(&buf[..n]),
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Heard { notices, gone: false },
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Heard { notices, gone: true },
+                Err(_) => self.gone = true,
             }
             while let Some((head, _)) = self.inbox.split_first_chunk::<NOTICE_LEN>() {
-                notices.extend(Notice::decode(head));
+                self.heard.extend(Notice::decode(head));
                 self.inbox.drain(..NOTICE_LEN);
             }
+            if self.gone {
+                return;
+            }
         }
+    }
+
+    pub fn next_notice(&mut self) -> Option<Notice> {
+        self.heard.pop_front()
+    }
+
+    pub fn has_heard(&self) -> bool {
+        !self.heard.is_empty()
+    }
+
+    /// Whether the keeper has ended.
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// What sandboxed processes were refused, out of its turn.
+    pub fn take_refused(&mut self) -> Vec<(i32, Op)> {
+        let refused = |notice: &Notice| match notice {
+            Notice::Refused { pid, op } => Some((*pid, *op)),
+            _ => None,
+        };
+        let found = self.heard.iter().filter_map(refused).collect();
+        self.heard.retain(|notice| refused(notice).is_none());
+        found
     }
 }
 

@@ -1,15 +1,18 @@
 //! A terminal's program that was started as an execution (`exec.start` with `tty`): how that begins and ends. Its output
 //! goes where the tape's goes, byte for byte.
 
+use std::path::Path;
 use std::time::Instant;
 
 use trl_proto::event::Happening;
 use trl_proto::exec::{Omitted, Outcome, Range, ShellState};
 use trl_sys::reap::Exit;
+use trl_sys::sandbox::Op;
 
 use super::handle::{Terminal, signal_name};
 use crate::engine::{Counters, Engine};
 use crate::execution::{Early, Phase, millis};
+use crate::sandbox::denial::{self, Evidence, undecorated};
 
 /// The program runs.
 pub(super) fn begin(engine: &Engine, terminal: &Terminal) {
@@ -25,7 +28,7 @@ pub(super) fn begin(engine: &Engine, terminal: &Terminal) {
 }
 
 /// Nothing of it is left, and everything it wrote is in its log.
-pub(super) fn finish(engine: &Engine, terminal: &Terminal, exit: Exit, early: Option<Early>) {
+pub(super) fn finish(engine: &Engine, terminal: &Terminal, exit: Exit, early: Option<Early>, refused: &[Op]) {
     let Some(execution) = &terminal.execution else { return };
     let Phase::Running { since } = execution.phase() else { return };
     execution.stdout.close();
@@ -34,7 +37,7 @@ pub(super) fn finish(engine: &Engine, terminal: &Terminal, exit: Exit, early: Op
         let public = terminal.public();
         (public.cwd.clone(), public.usage.clone())
     };
-    let outcome = Outcome {
+    let mut outcome = Outcome {
         execution_id: execution.id.clone(),
         exit_code: exit.shell_code(),
         signal: signal_name(exit),
@@ -50,7 +53,19 @@ pub(super) fn finish(engine: &Engine, terminal: &Terminal, exit: Exit, early: Op
         background_pids: None,
         working_dir,
         usage,
+        sandbox: crate::sandbox::report(terminal.spec.sandbox.as_deref()),
+        denied: None,
     };
+    outcome.denied = terminal.spec.sandbox.as_deref().and_then(|sandbox| {
+        let shown = if outcome.exit_code == 0 { Vec::new() } else { execution.stdout.snapshot() };
+        let evidence = Evidence {
+            refused,
+            exit_code: outcome.exit_code,
+            complaints: &undecorated(&shown),
+            working_dir: Path::new(&outcome.working_dir),
+        };
+        denial::judge(&sandbox.policy, &evidence)
+    });
     let happening = Happening::ExecFinished {
         session_id: None,
         terminal_id: Some(terminal.spec.id.clone()),

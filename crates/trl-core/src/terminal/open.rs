@@ -1,7 +1,9 @@
 //! A terminal before it runs: its pseudo-terminal, a keeper for its programs, and what that is asked to start.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use trl_sys::link::{Group, Request, Spawn};
 use trl_sys::poller::Watch;
@@ -32,6 +34,13 @@ pub(super) fn open(engine: &Engine, terminal: &Terminal) -> io::Result<Opened> {
     let (link, cage) = engine.keeper_within(&spec.limits, Tenant::Program)?;
     let link = Link::new(link, &watch)?;
     let device = master.device()?;
+    let sandbox = match &spec.sandbox {
+        None => None,
+        Some(sandbox) => {
+            sandbox.prepare()?;
+            Some(Box::new(sandbox.plan(&[Path::new(OsStr::from_bytes(&device))])))
+        }
+    };
     let mut env = spec.environ();
     env.push([b"PWD=", spec.working_dir.as_bytes()].concat());
     let order = Request::Spawn(Spawn {
@@ -44,6 +53,7 @@ pub(super) fn open(engine: &Engine, terminal: &Terminal) -> io::Result<Opened> {
         rlimits: cage.as_ref().map(Cage::rlimits).unwrap_or_default(),
         group: Group::Leads,
         terminal: true,
+        sandbox,
     });
     Ok(Opened { master, ear, link, watch, order, cage })
 }

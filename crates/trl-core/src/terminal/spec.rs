@@ -10,6 +10,7 @@ use trl_sys::pty::Size;
 
 use crate::env::{Env, Inherited};
 use crate::limits::asked::{Widening, resolve as resolve_limits};
+use crate::sandbox::Sandbox;
 use crate::session::spec::{Asked, Home, Secrets, checked_name, environ, find, plain_argv};
 use crate::settings::Settings;
 
@@ -31,6 +32,7 @@ pub struct Spec {
     pub scrollback: usize,
     /// What its programs may use; as asked for until it is [within the settings](Spec::within_settings).
     pub limits: Limits,
+    pub sandbox: Option<Arc<Sandbox>>,
 }
 
 /// What every client of ours understands, whatever the daemon was started in.
@@ -85,6 +87,7 @@ impl Spec {
             policy: params.size_policy.unwrap_or_default(),
             scrollback: usize::try_from(scrollback).unwrap_or(usize::MAX),
             limits: params.limits.unwrap_or_default(),
+            sandbox: None,
         })
     }
 
@@ -92,6 +95,12 @@ impl Spec {
     pub fn within_settings(self, settings: &Settings, widening: Widening) -> Result<Self, Error> {
         let limits = resolve_limits(self.limits, &settings.limits, widening)?;
         Ok(Self { limits, ..self })
+    }
+
+    /// Draws a boundary around its program.
+    pub fn confine(&mut self, sandbox: Option<Arc<Sandbox>>) {
+        self.env.extend(sandbox.iter().flat_map(|s| s.variables()));
+        self.sandbox = sandbox;
     }
 
     /// `KEY=value` items for execve.

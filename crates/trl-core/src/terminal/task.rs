@@ -8,7 +8,6 @@
 //! It moves bytes: from the program to the tape, from clients and from the model's answers to the program.
 
 use std::collections::VecDeque;
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,6 +21,7 @@ use trl_sys::link::{Notice, Request};
 use trl_sys::poller::Watch;
 use trl_sys::pty::{Ear, Master, Size};
 use trl_sys::reap::Exit;
+use trl_sys::sandbox::Op;
 use trl_sys::tree;
 
 use super::allowance::Allowance;
@@ -34,7 +34,7 @@ use crate::engine::{Counters, Engine};
 use crate::execution::Early;
 use crate::seats::Seat;
 use crate::session::alarm::Alarm;
-use crate::session::body::start_error;
+use crate::session::body::{failed_to_start, start_error};
 use crate::session::messages::Reply;
 use crate::shell::channel::Link;
 
@@ -68,6 +68,8 @@ struct Task {
     reason: Option<String>,
     /// Somebody ended it before it did.
     early: Option<Early>,
+    /// What its sandbox refused it.
+    refused: Vec<Op>,
     replies: Vec<oneshot::Sender<()>>,
     pump: Arc<Pump>,
     reader: Reader,
@@ -110,6 +112,7 @@ pub fn spawn(engine: Arc<Engine>, terminal: Arc<Terminal>, wires: Wires, seat: S
                 exit: None,
                 reason: None,
                 early: None,
+                refused: Vec::new(),
                 replies: Vec::new(),
                 pump,
                 reader: Reader::Here(ear),
@@ -423,10 +426,17 @@ impl Task {
         for notice in heard.notices {
             match notice {
                 Notice::Hello { keeper } => self.keeper_here(keeper),
-                Notice::Started { pid } => self.started(pid),
-                Notice::Failed { stage, errno } => {
-                    self.fail(start_error(stage.name(), &io::Error::from_raw_os_error(errno)));
+                Notice::Started { pid, missing } => {
+                    if let Some(sandbox) = &self.terminal.spec.sandbox {
+                        sandbox.lacks(missing);
+                    }
+                    self.started(pid);
                 }
+                Notice::Failed { stage, errno } => {
+                    self.fail(failed_to_start(stage, errno, self.terminal.spec.sandbox.as_deref()));
+                }
+                Notice::Refused { op, .. } if !self.refused.contains(&op) => self.refused.push(op),
+                Notice::Refused { .. } => {}
                 Notice::Exited { pid, exit } => {
                     if self.terminal.public().pid == Some(pid) {
                         self.program_ended(exit);
@@ -563,7 +573,7 @@ impl Task {
         }
         self.terminal.tape.close();
         self.terminal.model.wake();
-        execution::finish(&self.engine, &self.terminal, exit, self.early);
+        execution::finish(&self.engine, &self.terminal, exit, self.early, &self.refused);
         let terminal_id = self.terminal.spec.id.clone();
         let exit_code = exit.shell_code();
         self.engine

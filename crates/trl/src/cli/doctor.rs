@@ -55,7 +55,7 @@ async fn without_daemon(config: &Config, error: &ClientError) -> Diagnosis {
     let status = if missing { Health::Info } else { Health::Bad };
     let mut rows = vec![Finding::new("daemon", "Daemon", status, error.to_string())];
     rows.extend(machine::features());
-    rows.push(machine::sandbox());
+    rows.push(machine::sandbox(config.settings().sandbox_mode));
     rows.push(machine::limits(&Layout::here().standing()));
     rows.extend(tools::findings(&programs().await));
     rows.push(places::private_dir("data_dir", "Data directory", &config.data_dir));

@@ -23,6 +23,7 @@ mod print;
 mod quote;
 mod record;
 mod run;
+mod sandbox;
 mod send;
 mod session;
 mod settings;

@@ -23,6 +23,7 @@ use trl_proto::exec::{
 use trl_proto::{ExecutionId, Method, SessionId};
 
 use super::failure::{Failure, READER_GONE};
+use super::sandbox::{self, SandboxArgs};
 use super::{forward, quote, session};
 use crate::client::{self, Auth, Client, ClientError, Start};
 use crate::config::{Config, units};
@@ -56,6 +57,8 @@ pub(super) struct RunArgs {
     /// Write nothing to stderr but what the command does; failures of TRL itself are still told
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    sandbox: SandboxArgs,
     #[command(flatten)]
     stdin: forward::StdinArgs,
     #[command(flatten)]
@@ -153,6 +156,7 @@ async fn params(
         working_dir,
         queue: args.queue.then_some(true),
         on_disconnect: Some(OnDisconnect::Cancel),
+        sandbox: args.sandbox.params(),
         ..RunParams::default()
     })
 }
@@ -263,11 +267,12 @@ impl Telling {
     }
 
     fn notes(self, outcome: &Outcome, next: Next) -> Vec<String> {
+        let denied = outcome.denied.as_ref().map(sandbox::note);
         match self {
             Self::Nothing => Vec::new(),
-            Self::End { limit } => end_note(outcome, limit, next).into_iter().collect(),
+            Self::End { limit } => end_note(outcome, limit, next).into_iter().chain(denied).collect(),
             Self::EndAndShell { limit } => {
-                end_note(outcome, limit, next).into_iter().chain(shell_note(outcome)).collect()
+                end_note(outcome, limit, next).into_iter().chain(denied).chain(shell_note(outcome)).collect()
             }
         }
     }

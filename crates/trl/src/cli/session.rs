@@ -15,6 +15,7 @@ use trl_proto::{Method, SessionId, by_name};
 use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::run::{Autostart, absolute, assignment};
+use super::sandbox::SandboxArgs;
 use super::table::Table;
 use crate::client::{self, Auth, Client, Start};
 use crate::config::{Config, units};
@@ -63,6 +64,8 @@ pub(super) struct NewArgs {
     /// What its programs may use: memory_bytes, cpu, cpu_time_s, pids, open_files, file_size_bytes, output_bytes, wall_s
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = limit)]
     limits: Vec<(Limit, f64)>,
+    #[command(flatten)]
+    sandbox: SandboxArgs,
     #[command(flatten)]
     autostart: Autostart,
     #[command(flatten)]
@@ -179,6 +182,7 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
         timeout_s: args.timeout.map(|timeout| timeout.as_secs_f64()),
         labels: some(args.labels),
         limits: limits(&args.limits),
+        sandbox: args.sandbox.params(),
         ..CreateParams::default()
     };
     let created: Value = client.call(Method::SessionCreate, &params).await?;

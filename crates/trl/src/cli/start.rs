@@ -17,6 +17,7 @@ use super::exec::{StreamName, eprint_line, replay};
 use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::run::{Autostart, assignment, environment, working_dir};
+use super::sandbox::SandboxArgs;
 use super::session;
 use crate::client::Client;
 use crate::config::units;
@@ -50,6 +51,8 @@ pub(super) struct StartArgs {
     /// What it may use: memory_bytes, cpu, cpu_time_s, pids, open_files, file_size_bytes, output_bytes, wall_s
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = session::limit)]
     limits: Vec<(Limit, f64)>,
+    #[command(flatten)]
+    sandbox: SandboxArgs,
     #[command(flatten)]
     pub(super) autostart: Autostart,
     #[command(flatten)]
@@ -123,6 +126,7 @@ async fn params(client: &Client, args: StartArgs) -> Result<StartParams, Failure
         yield_ms: args.wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
         timeout_s: args.timeout.map(|timeout| timeout.as_secs_f64()),
         limits: session::limits(&args.limits),
+        sandbox: args.sandbox.params(),
         ..StartParams::default()
     })
 }

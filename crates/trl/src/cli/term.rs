@@ -16,6 +16,7 @@ use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::record::{self, RecordArgs};
 use super::run::{Autostart, absolute, assignment};
+use super::sandbox::SandboxArgs;
 use super::send;
 use super::session::{ago, done, limit, limits, secret};
 use super::table::Table;
@@ -86,6 +87,8 @@ pub(super) struct NewArgs {
     /// What its programs may use: memory_bytes, cpu, cpu_time_s, pids, open_files, file_size_bytes, output_bytes, wall_s
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = limit)]
     limits: Vec<(Limit, f64)>,
+    #[command(flatten)]
+    sandbox: SandboxArgs,
     #[command(flatten)]
     autostart: Autostart,
     #[command(flatten)]
@@ -193,6 +196,7 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
         workspace_id: args.workspace,
         name: args.name,
         labels: some(args.labels),
+        sandbox: args.sandbox.params(),
         size_policy: args.size_policy,
         limits: limits(&args.limits),
         ..CreateParams::default()

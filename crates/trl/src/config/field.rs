@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toml::de::DeValue;
 use tracing_subscriber::EnvFilter;
+use trl_proto::sandbox::Mode;
 
 use super::units;
 use super::{HttpAddr, LogFilter, LogFormat};
@@ -227,6 +228,18 @@ impl Field for LogFilter {
 
     fn show(&self) -> Value {
         json!(self.0)
+    }
+}
+
+impl Field for Mode {
+    fn read(raw: &Raw<'_>) -> Result<Self, String> {
+        let mode = raw.text().and_then(|name| trl_proto::by_name(name).ok());
+        mode.filter(|mode| *mode != Self::Custom)
+            .ok_or_else(|| "must be \"off\", \"read-only\" or \"workspace-write\"".into())
+    }
+
+    fn show(&self) -> Value {
+        json!(self)
     }
 }
 

@@ -204,6 +204,26 @@ pub(crate) static KEYS: &[Key] = &[
     key!("limits.output_bytes", settings.limits.output_bytes, "What one command may print").default_words("none"),
     key!("limits.wall_s", settings.limits.wall_s, "How long one command may take, whatever timeout it asks for")
         .default_words("none"),
+    key!(
+        "sandbox.mode",
+        settings.sandbox_mode,
+        "What runs without asking for a sandbox gets this one, and no agent gets a wider one: off, read-only or workspace-write"
+    ),
+    key!(
+        "sandbox.read_dirs",
+        settings.sandbox_read_dirs,
+        "Files and directories a sandbox may read beside the system and its workspace; ~/ is your home"
+    ),
+    key!(
+        "sandbox.write_dirs",
+        settings.sandbox_write_dirs,
+        "Directories that workspace-write may write beside its workspace"
+    ),
+    key!(
+        "sandbox.protect",
+        settings.sandbox_protect,
+        "Names in a workspace that no sandbox changes; .git/NAME is about every git directory in it"
+    ),
     key!("log.level", log.level, "Level (error, warn, info, debug, trace) or filter of the log on stderr")
         .env("TRL_LOG")
         .flag(Flag::Engine("log-level")),

@@ -179,6 +179,17 @@ impl Config {
         self.settings.clone()
     }
 
+    /// Directories that nothing in a sandbox reaches, and files of ours elsewhere.
+    pub(crate) fn own_dirs(&self) -> Vec<PathBuf> {
+        let parents = [&self.socket, &self.operator_token_file].into_iter().filter_map(|file| file.parent());
+        let http = match &self.http.addr {
+            Some(HttpAddr::Unix(path)) => path.parent(),
+            _ => None,
+        };
+        let dirs = parents.chain(http).chain([self.data_dir.as_path()]).chain(self.file.as_deref());
+        dirs.filter(|dir| dir.is_absolute()).map(PathBuf::from).collect()
+    }
+
     /// Which layer set `key`.
     pub(crate) fn origin(&self, key: &Key) -> Origin {
         self.origins.get(key.name).cloned().unwrap_or(Origin::Default)
@@ -286,7 +297,9 @@ mod tests {
         for key in KEYS {
             let text = match key.value(&config) {
                 serde_json::Value::Null => continue,
-                serde_json::Value::Array(_) => String::new(),
+                serde_json::Value::Array(items) => {
+                    items.iter().filter_map(|item| item.as_str()).collect::<Vec<_>>().join(",")
+                }
                 serde_json::Value::String(text) => text,
                 other => other.to_string(),
             };

@@ -6,6 +6,7 @@ use trl_core::doctor::{machine, places, tools};
 use trl_core::manager::Caller;
 use trl_proto::doctor::{Diagnosis, Finding, Health, LogLines, LogParams};
 use trl_proto::exec::RunParams;
+use trl_proto::sandbox::Mode;
 use trl_proto::system::NoParams;
 use trl_proto::{Dialect, Error};
 
@@ -18,14 +19,14 @@ impl Call<'_> {
         let server = &self.client.server;
         let engine = &self.manager().engine;
         let mut rows = machine::features();
-        rows.push(machine::sandbox());
+        rows.push(machine::sandbox(engine.settings.sandbox_mode));
         rows.push(machine::limits(&engine.caging.standing()));
         rows.extend(self.programs().await);
         rows.push(places::runtime_dir(engine.place.dir()));
         rows.push(places::private_dir("data_dir", "Data directory", &server.data_dir));
         rows.push(places::descriptors(engine.open_files.usable));
         rows.push(places::memory(engine.settings.min_free_memory_bytes));
-        rows.push(approval_boundary());
+        rows.push(machine::approval_boundary(engine.settings.sandbox_mode));
         Ok(Diagnosis::of(env!("CARGO_PKG_VERSION"), rows))
     }
 
@@ -35,6 +36,8 @@ impl Call<'_> {
         let params = RunParams {
             command: tools::SCRIPT.into(),
             timeout_s: Some(tools::LIMIT.as_secs_f64()),
+            // a script of ours, which looks at what is outside
+            sandbox: Some(Mode::Off.into()),
             ..RunParams::default()
         };
         let ran = async {
@@ -61,10 +64,4 @@ impl Call<'_> {
         lines.drain(..lines.len().saturating_sub(most));
         Ok(LogLines { lines })
     }
-}
-
-/// Programs of sessions are the user's own and run unconfined, so they could get round any question asked of them.
-fn approval_boundary() -> Finding {
-    Finding::new("approval_boundary", "Approval boundary", Health::Warn, "advisory")
-        .hint("enforced for programs in a sandbox, of another user, or of another runtime")
 }

@@ -38,7 +38,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use trl_core::env::Inherited;
 use trl_core::session::messages::Manner;
-use trl_core::{Engine, Manager};
+use trl_core::{Engine, Manager, Settings};
 use trl_proto::system::Stats;
 use trl_sys::{harden, limits, sched, zygote};
 
@@ -170,7 +170,8 @@ fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime, 
     harden::adopt_orphans().map_err(ServeError::io("adopting orphans"))?;
     sched::take_short_turns();
     let open_files = limits::raise_open_files();
-    let engine = Engine::start(config.settings(), Inherited::from_process(), open_files)
+    let settings = Settings { own_dirs: config.own_dirs(), ..config.settings() };
+    let engine = Engine::start(settings, Inherited::from_process(), open_files)
         .map_err(ServeError::io("starting the engine"))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

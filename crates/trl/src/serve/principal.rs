@@ -17,7 +17,8 @@ use trl_core::session::handle::Session;
 use trl_core::terminal::Terminal;
 use trl_proto::envelope::Request;
 use trl_proto::method::{Access, FromInside};
-use trl_proto::token::{Making, Wish};
+use trl_proto::sandbox::Mode;
+use trl_proto::token::{Ceilings, Making, Wish};
 use trl_proto::{Error, ErrorCode, ExecutionId, Method, Role, SessionId, TerminalId};
 
 use super::Server;
@@ -53,7 +54,11 @@ impl Principal {
         if peer.uid() != crate::paths::user_id() && peer.uid() != 0 {
             return Err("it belongs to another user");
         }
-        match server.manager.origin_of(pid) {
+        let origin = server.manager.origin_of(pid);
+        if server.manager.is_sandboxed(&origin) {
+            return Err("it is in a sandbox");
+        }
+        match origin {
             Origin::Outside => Ok(Self::Role(Role::Agent)),
             Origin::Inside(session) => Ok(Self::Inside(session)),
             Origin::InTerminal(terminal) => Ok(Self::InTerminal(terminal)),
@@ -125,16 +130,28 @@ impl Principal {
     }
 
     /// Does what the request asks for lie below the ceilings?
-    pub(crate) fn may_ask(&self, method: Method, request: &Request) -> Result<(), Error> {
-        let Self::Token(grant) = self else { return Ok(()) };
-        if grant.ceilings.is_empty() {
+    ///
+    /// `usual` is the sandbox of whatever does not ask for one. Nobody but the operator, or who has his word in a token,
+    /// goes beyond it.
+    pub(crate) fn may_ask(&self, method: Method, request: &Request, usual: Mode) -> Result<(), Error> {
+        let mut ceilings = match self {
+            Self::Token(grant) => grant.ceilings.clone(),
+            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => Ceilings::default(),
+        };
+        if self.role() != Role::Operator && usual != Mode::Off {
+            ceilings.sandbox.get_or_insert(usual.into());
+        }
+        if ceilings.is_empty() {
             return Ok(());
         }
-        let wish: Wish = request.params()?;
+        let mut wish: Wish = request.params()?;
         let runs = matches!(method, Method::ExecRun | Method::ExecStream | Method::ExecStart);
         let throw_away = runs && wish.session_id.is_none();
         let makes = matches!(method, Method::SessionCreate | Method::TerminalCreate) || throw_away;
-        grant.ceilings.check(&wish, if makes { Making::Session } else { Making::Nothing })
+        if makes {
+            wish.sandbox.get_or_insert(serde_json::json!(usual));
+        }
+        ceilings.check(&wish, if makes { Making::Session } else { Making::Nothing })
     }
 
     fn sight(&self) -> Sight<'_> {
@@ -242,7 +259,6 @@ fn forbidden(message: String) -> Error {
 #[cfg(test)]
 mod tests {
     use trl_proto::TokenId;
-    use trl_proto::token::Ceilings;
 
     use super::*;
 

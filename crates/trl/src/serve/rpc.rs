@@ -10,10 +10,11 @@ use trl_proto::envelope::{self, Request};
 use trl_proto::event::{SubscribeParams, Subscribed};
 use trl_proto::exec::{
     Approval, CancelParams, Cancelled, ExecListParams, ExecutionList, ExecutionParams, ExecutionStatus,
-    OnDisconnect, OutputParams, OutputSlice, Range, ResultBody, ResultReply, RunParams, RunReply,
+    OnDisconnect, Outcome, OutputParams, OutputSlice, Range, ResultBody, ResultReply, RunParams, RunReply,
     SignalParams, Signalled, Stream, StreamStarted, Waiting,
 };
 use trl_proto::nearest::nearest;
+use trl_proto::sandbox::{Denied, OnDenied};
 use trl_proto::session::{
     CreateParams, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo, SessionList, SessionParams,
     SessionState,
@@ -99,6 +100,15 @@ fn auth_misplaced() -> Error {
         .hint("over HTTP the Authorization header says who you are")
 }
 
+/// For whoever asked that a denial be an error.
+fn refused(outcome: &Outcome, denied: &Denied) -> Error {
+    Error::new(ErrorCode::SandboxDenied, denied.message.clone())
+        .hint("its output and result are there: exec.result")
+        .detail("execution_id", outcome.execution_id.as_str())
+        .detail("exit_code", outcome.exit_code)
+        .detail("denied", serde_json::json!(denied))
+}
+
 fn find(name: &str) -> Result<Method, Error> {
     Method::parse(name).ok_or_else(|| {
         let error = Error::new(ErrorCode::UnknownMethod, format!("there is no method {name:?}"));
@@ -116,7 +126,7 @@ impl Call<'_> {
             return Err(Error::new(ErrorCode::AuthFailed, "the token is not valid any more"));
         }
         self.principal.may_call(method)?;
-        self.principal.may_ask(method, self.request)
+        self.principal.may_ask(method, self.request, self.manager().engine.settings.sandbox_mode)
     }
 
     fn line<T: Serialize>(&self, outcome: Result<T, Error>) -> Vec<u8> {
@@ -249,19 +259,19 @@ impl Call<'_> {
     }
 
     async fn run(&self) -> Result<RunReply, Error> {
+        let RunParams { on_denied, .. } = self.request.params()?;
         let (execution, approval) = self.submit().await?;
         if approval == Approval::Return
             && let Some(request_id) = execution.wait_or_ask().await?
         {
-            let execution_id = execution.id.clone();
-            return Ok(RunReply::Waiting(Waiting {
-                execution_id,
-                request_id,
-                state: SessionState::WaitingHitl,
-            }));
+            let (execution_id, state) = (execution.id.clone(), SessionState::WaitingHitl);
+            return Ok(RunReply::Waiting(Waiting { execution_id, request_id, state }));
         }
         let finished = execution.wait().await?;
-        Ok(RunReply::Done(finished.result(&execution, self.dialect())))
+        match &finished.outcome.denied {
+            Some(denied) if on_denied == Some(OnDenied::Fail) => Err(refused(&finished.outcome, denied)),
+            _ => Ok(RunReply::Done(finished.result(&execution, self.dialect()))),
+        }
     }
 
     async fn stream(&self) -> Answer {

@@ -33,6 +33,21 @@ fn one_screen_says_what_this_machine_can_do() {
 }
 
 #[test]
+fn it_says_what_agents_are_confined_by() {
+    let daemon = builder().set("sandbox", "mode", "\"workspace-write\"").start();
+    let found: Value = serde_json::from_str(&ok(&daemon, &["doctor", "--json"])).expect("JSON");
+    let boundary = row(&found, "approval_boundary");
+    assert_eq!(
+        (&boundary["status"], &boundary["value"]),
+        (&json!("ok"), &json!("enforced: what agents run is in workspace-write"))
+    );
+    let sandbox = row(&found, "sandbox")["value"].as_str().expect("a backend");
+    assert!(sandbox.contains("seccomp") && sandbox.ends_with("usual mode workspace-write"), "{sandbox}");
+    // its own look at the machine is outside of it
+    assert!(row(&found, "shell.sh")["value"].as_str().expect("a path").starts_with('/'));
+}
+
+#[test]
 fn without_a_daemon_it_says_so_and_goes_on() {
     let mut daemon = daemon();
     daemon.stop();

@@ -1,0 +1,152 @@
+//! What a sandbox means: from a mode to lists of paths, and from what a command said to what was refused.
+//!
+//! 1. [`policy`] is pure: mode, workspace and settings to a [`Policy`], or why that cannot be.
+//! 2. A [`Sandbox`] is the policy of one session or terminal, with what is known of its enforcement.
+//! 3. `trl_sys::sandbox` carries it out, between the fork and the exec of the program.
+//! 4. [`denial`] judges whether it was the sandbox that made a command fail.
+
+pub mod denial;
+pub mod policy;
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use trl_proto::Error;
+use trl_proto::sandbox::{Mode, Net, SandboxParams, SandboxReport};
+use trl_sys::sandbox::{Effort, Layer, Layers, Plan, abi};
+
+pub use self::policy::{Grounds, Policy};
+use crate::engine::Engine;
+
+/// The boundary around one session or terminal.
+#[derive(Debug)]
+pub struct Sandbox {
+    pub policy: Policy,
+    /// Its private TMPDIR.
+    pub tmp_dir: Option<PathBuf>,
+    effort: Effort,
+    /// What is to be enforced.
+    wanted: Layers,
+    /// What the kernel did not give, once it was asked.
+    missing: Mutex<Layers>,
+}
+
+impl Sandbox {
+    /// None when no boundary is asked for.
+    pub fn resolve(wish: SandboxParams, grounds: &Grounds<'_>) -> Result<Option<Self>, Error> {
+        let effort = if wish.best_effort == Some(true) { Effort::Best } else { Effort::Full };
+        let Some(policy) = Policy::resolve(wish, grounds)? else { return Ok(None) };
+        let tmp_dir = policy.private_tmp.then(|| grounds.tmp_dir.to_path_buf());
+        let mut sandbox =
+            Self { policy, tmp_dir, effort, wanted: Layers::default(), missing: Mutex::default() };
+        sandbox.wanted = sandbox.plan(&[]).layers();
+        Ok(Some(sandbox))
+    }
+
+    /// What is to be enforced for a program whose own pipes, or whose terminal, are at `own`.
+    pub fn plan(&self, own: &[&Path]) -> Plan {
+        let Policy { read, write, deny, workspace, protect, net, .. } = &self.policy;
+        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+        let list = |paths: &[PathBuf]| paths.iter().map(|p| bytes(p)).collect::<Vec<_>>();
+        let mut writable = list(write);
+        writable.extend(self.tmp_dir.as_deref().map(bytes));
+        let mut open: Vec<Vec<u8>> = policy::DEVICES.iter().map(|d| d.as_bytes().to_vec()).collect();
+        open.extend(
+            own.iter().map(|path| bytes(&path.canonicalize().unwrap_or_else(|_| path.to_path_buf()))),
+        );
+        Plan {
+            read: list(read),
+            write: writable,
+            open,
+            deny: list(deny),
+            workspace: workspace.as_deref().map(bytes),
+            protect: protect.iter().map(|name| name.as_bytes().to_vec()).collect(),
+            tmp_dir: self.tmp_dir.as_deref().map(bytes),
+            net: match net {
+                Net::None => trl_sys::sandbox::Net::None,
+                Net::Loopback => trl_sys::sandbox::Net::Loopback,
+                Net::All => trl_sys::sandbox::Net::All,
+            },
+            effort: self.effort,
+        }
+    }
+
+    /// Makes the private TMPDIR, or accepts the one there is.
+    pub fn prepare(&self) -> std::io::Result<()> {
+        self.tmp_dir.as_deref().map_or(Ok(()), crate::place::private_dir)
+    }
+
+    /// Its program runs, without these layers.
+    pub fn lacks(&self, missing: Layers) {
+        *self.missing.lock().unwrap_or_else(PoisonError::into_inner) = missing;
+    }
+
+    /// Variables that point a program to its private TMPDIR; zsh has one of its own for the files of here-documents.
+    pub fn variables(&self) -> Vec<(String, String)> {
+        let Some(tmp) = self.tmp_dir.as_ref().map(|dir| dir.display().to_string()) else { return Vec::new() };
+        vec![("TMPPREFIX".into(), format!("{tmp}/zsh")), ("TMPDIR".into(), tmp)]
+    }
+
+    pub fn report(&self) -> SandboxReport {
+        let missing = *self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (not_enforced, enforced): (Vec<Layer>, Vec<Layer>) =
+            self.wanted.iter().partition(|l| missing.has(*l));
+        let names = |layers: Vec<Layer>| layers.into_iter().map(|l| l.name().to_string()).collect();
+        let parts =
+            [(Layer::Files, "landlock"), (Layer::Syscalls, "seccomp"), (Layer::Metadata, "namespaces")];
+        let parts: Vec<&str> = parts.into_iter().filter(|(l, _)| !missing.has(*l)).map(|(_, n)| n).collect();
+        SandboxReport {
+            mode: self.policy.mode,
+            backend: if parts.is_empty() { "none".into() } else { parts.join("+") },
+            abi: Some(abi()),
+            net: Some(self.policy.net),
+            enforced: names(enforced),
+            not_enforced: names(not_enforced),
+        }
+    }
+}
+
+impl Engine {
+    /// The boundary that is asked for, or the configured one, around what starts in `working_dir`.
+    pub fn sandbox(
+        &self,
+        wish: Option<SandboxParams>,
+        id: &str,
+        working_dir: &str,
+    ) -> Result<Option<Arc<Sandbox>>, Error> {
+        let settings = &self.settings;
+        let wish = wish.unwrap_or_else(|| settings.sandbox_mode.into());
+        if wish.mode == Mode::Off {
+            return Sandbox::resolve(wish, &Grounds::default()).map(|_| None);
+        }
+        let prepare = |e| crate::session::body::start_error("prepare", &e);
+        let tmp = self.tmp_place().map_err(prepare)?;
+        let mut own = settings.own_dirs.clone();
+        own.extend([self.place.dir(), &tmp].into_iter().filter_map(Path::parent).map(PathBuf::from));
+        let home = self.inherited.get("HOME").map(Path::new).filter(|home| home.is_absolute());
+        let sandbox = Sandbox::resolve(
+            wish,
+            &Grounds {
+                working_dir: Path::new(working_dir),
+                home,
+                read_dirs: &settings.sandbox_read_dirs,
+                write_dirs: &settings.sandbox_write_dirs,
+                protect: &settings.sandbox_protect,
+                own: &own,
+                tmp_dir: &tmp.join(id),
+            },
+        )?;
+        Ok(sandbox.map(Arc::new))
+    }
+}
+
+/// What is said of whatever has one or none.
+pub fn report(sandbox: Option<&Sandbox>) -> SandboxReport {
+    sandbox.map_or_else(SandboxReport::off, Sandbox::report)
+}
+
+/// The mode of whatever has one or none.
+pub fn mode(sandbox: Option<&Sandbox>) -> Mode {
+    sandbox.map_or(Mode::Off, |s| s.policy.mode)
+}
