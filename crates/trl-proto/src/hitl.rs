@@ -150,6 +150,14 @@ pub struct ApprovalRequest {
     pub resolution: Option<Resolution>,
 }
 
+impl ApprovalRequest {
+    /// The session or terminal it is about.
+    pub fn place(&self) -> &str {
+        let session = self.session_id.as_ref().map(SessionId::as_str);
+        session.or(self.terminal_id.as_ref().map(TerminalId::as_str)).unwrap_or_default()
+    }
+}
+
 /// How a request was settled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -135,7 +135,7 @@ fn put(conn: &Connection, new: &NewRequest, request: &str, plan: &str) -> Result
     let created_at = moment(&new.request.created_at)?;
     let added = conn.prepare_cached(sql)?.execute(params![
         new.request.request_id.as_str(),
-        new.request.session_id.as_str(),
+        new.request.place(),
         word::to_word(&new.request.state)?,
         new.request.digest,
         word::to_word(&new.mode)?,
@@ -157,9 +157,9 @@ fn put(conn: &Connection, new: &NewRequest, request: &str, plan: &str) -> Result
 /// An entry about a request.
 pub(crate) fn entry_of(request: &ApprovalRequest, at: Moment, who: &str, what: &str) -> AuditEntry {
     AuditEntry {
-        session_id: Some(request.session_id.clone()),
+        session_id: request.session_id.clone(),
         request_id: Some(request.request_id.clone()),
-        execution_id: Some(request.execution_id.clone()),
+        execution_id: request.execution_id.clone(),
         ..AuditEntry::new(at, who, what)
     }
 }

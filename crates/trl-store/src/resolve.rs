@@ -146,17 +146,19 @@ fn follow(conn: &Connection, record: &RequestRecord, now: Moment) -> Result<Next
         run::approve(conn, &record.request, now)?;
         return Ok(Next::Run);
     }
-    grant::add(conn, &one_shot(record), Some(&record.request.request_id), now)?;
+    if let Some(grant) = one_shot(record) {
+        grant::add(conn, &grant, Some(&record.request.request_id), now)?;
+    }
     Ok(Next::Granted)
 }
 
-/// For the very command that was shown, as long as its answer would have been waited for.
-pub(crate) fn one_shot(record: &RequestRecord) -> NewGrant {
-    NewGrant {
-        session_id: record.request.session_id.clone(),
+/// For the very command that was shown, as long as its answer would have been waited for. A terminal has nobody to use it.
+pub(crate) fn one_shot(record: &RequestRecord) -> Option<NewGrant> {
+    Some(NewGrant {
+        session_id: record.request.session_id.clone()?,
         kind: GrantKind::Once { digest: record.request.digest.clone() },
         expires_at: Some(record.expires_at),
-    }
+    })
 }
 
 fn expire(conn: &Connection, record: RequestRecord, now: Moment) -> Result<RequestRecord> {

@@ -78,7 +78,7 @@ pub(crate) fn approve(conn: &Connection, request: &ApprovalRequest, now: Moment)
     let sql = "INSERT INTO runs (request_id, session_id, state, approved_at) VALUES (?1, ?2, 'approved', ?3)";
     conn.prepare_cached(sql)?.execute(params![
         request.request_id.as_str(),
-        request.session_id.as_str(),
+        request.place(),
         now
     ])?;
     Ok(())
@@ -120,8 +120,8 @@ pub(crate) fn settle(conn: &Connection, now: Moment) -> Result<u64> {
         set(conn, &request, "granted", now)?;
         let edited = record.request.resolution.as_ref().is_some_and(|said| said.command.is_some());
         // The yes was to another text than the one whose digest would be asked for.
-        if !edited && record.expires_at > now {
-            grant::add(conn, &one_shot(&record), Some(&request), now)?;
+        if let Some(grant) = one_shot(&record).filter(|_| !edited && record.expires_at > now) {
+            grant::add(conn, &grant, Some(&request), now)?;
         }
     }
     Ok(unknown)

@@ -49,9 +49,11 @@ pub fn request(session: &SessionId, mode: Mode) -> NewRequest {
     let request = ApprovalRequest {
         request_id: RequestId::random(),
         digest: format!("digest of {session}"),
-        session_id: session.clone(),
+        session_id: Some(session.clone()),
+        terminal_id: None,
+        executables: Vec::new(),
         session_name: None,
-        execution_id: ExecutionId::random(),
+        execution_id: Some(ExecutionId::random()),
         case_id: None,
         origin: "agent".into(),
         command: "git push".into(),
