@@ -11,6 +11,7 @@ use rustix::process::Signal;
 use trl_proto::exec::Outcome;
 use trl_proto::limits::Limits;
 use trl_proto::random;
+use trl_store::Store;
 use trl_sys::limits::OpenFiles;
 use trl_sys::tree;
 use trl_sys::zygote::Zygote;
@@ -34,6 +35,8 @@ use crate::terminal::model::Screens;
 #[derive(Debug)]
 pub struct Engine {
     pub settings: Settings,
+    /// What outlives this daemon; none for an engine that keeps nothing.
+    pub store: Option<Store>,
     pub started: Stamp,
     pub place: Place,
     pub inherited: Inherited,
@@ -93,7 +96,12 @@ impl Counters {
 
 impl Engine {
     /// Starts the zygote and makes this daemon's directory.
-    pub fn start(settings: Settings, inherited: Inherited, open_files: OpenFiles) -> io::Result<Arc<Self>> {
+    pub fn start(
+        settings: Settings,
+        store: Option<Store>,
+        inherited: Inherited,
+        open_files: OpenFiles,
+    ) -> io::Result<Arc<Self>> {
         if open_files.usable < descriptors::FEWEST {
             let (have, need) = (open_files.usable, descriptors::FEWEST);
             return Err(io::Error::other(format!(
@@ -113,7 +121,7 @@ impl Engine {
             shares,
             leftovers: Seats::new(shares.leftovers),
             budget: Budget::new(settings.output_total_bytes),
-            desk: Arc::new(Desk::new(Arc::clone(&events))),
+            desk: Arc::new(Desk::new(Arc::clone(&events), store.clone())),
             book: Arc::new(Book::new(settings.rules_dir.clone())),
             events,
             executions: Registry::new(settings.results, settings.results_bytes),
@@ -127,6 +135,7 @@ impl Engine {
             screens: Screens::default(),
             floods: Floods::default(),
             caging,
+            store,
             settings,
         }))
     }

@@ -126,8 +126,19 @@ impl Execution {
         logs: (Arc<Log>, Arc<Log>),
         sandbox: Option<Arc<Sandbox>>,
     ) -> Arc<Self> {
+        Self::known_as(ExecutionId::random(), place, owner, command, logs, sandbox)
+    }
+
+    pub fn known_as(
+        id: ExecutionId,
+        place: Place,
+        owner: Arc<str>,
+        command: &str,
+        logs: (Arc<Log>, Arc<Log>),
+        sandbox: Option<Arc<Sandbox>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
-            id: ExecutionId::random(),
+            id,
             place,
             owner,
             command: command.into(),

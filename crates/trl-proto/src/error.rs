@@ -35,6 +35,7 @@ pub enum ErrorCode {
     ApprovalDenied,
     ApprovalExpired,
     AlreadyResolved,
+    SecretsRequired,
     SandboxDenied,
     SandboxUnavailable,
     ShuttingDown,

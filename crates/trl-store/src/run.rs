@@ -76,11 +76,7 @@ impl Store {
 /// Within the transaction of the answer.
 pub(crate) fn approve(conn: &Connection, request: &ApprovalRequest, now: Moment) -> Result<()> {
     let sql = "INSERT INTO runs (request_id, session_id, state, approved_at) VALUES (?1, ?2, 'approved', ?3)";
-    conn.prepare_cached(sql)?.execute(params![
-        request.request_id.as_str(),
-        request.place(),
-        now
-    ])?;
+    conn.prepare_cached(sql)?.execute(params![request.request_id.as_str(), request.place(), now])?;
     Ok(())
 }
 

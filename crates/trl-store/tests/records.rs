@@ -178,8 +178,10 @@ fn a_late_answer_finds_it_expired() {
         assert!(store.pending_requests().await.unwrap().is_empty());
         let third = request(&SessionId::random(), Mode::Wait);
         store.put_request(clean(third.clone())).await.unwrap();
-        let gone =
-            store.cancel_requests(third.request.session_id.as_ref().unwrap(), "the session was closed", NOW).await.unwrap();
+        let gone = store
+            .cancel_requests(third.request.session_id.as_ref().unwrap(), "the session was closed", NOW)
+            .await
+            .unwrap();
         assert_eq!(gone[0].request.state, RequestState::Cancelled);
         let unknown = request(&SessionId::random(), Mode::Wait);
         let said = store.resolve(clean(answer(&unknown, RequestState::Approved, NOW))).await.unwrap();

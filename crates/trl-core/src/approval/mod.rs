@@ -18,7 +18,7 @@ use trl_proto::hitl::{ApprovalBoundary, Executable, Segment, Verdict};
 use trl_proto::{Error, ErrorCode, RequestId};
 
 pub use self::book::Book;
-pub use self::desk::{Asking, Desk};
+pub use self::desk::{Asking, Desk, Detached, Plan};
 pub use self::rules::Rules;
 use crate::sandbox::Sandbox;
 

@@ -1,17 +1,26 @@
 //! Fresh processes and terminals: judged before they start, and started when a person has said yes.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::oneshot;
 use trl_proto::exec::Approval;
-use trl_proto::hitl::{ApprovalBoundary, Verdict};
-use trl_proto::{Error, ExecutionId, RequestId, SessionId, TerminalId};
+use trl_proto::hitl::{ApprovalBoundary, ApprovalRequest, RespondParams, Verdict};
+use trl_proto::session::SessionState;
+use trl_proto::{Error, ErrorCode, ExecutionId, RequestId, SessionId, TerminalId};
+use trl_store::redact::Redactor;
 
 use super::{Caller, Manager};
 use crate::approval::rules::At;
-use crate::approval::{Answer, Asked, Asking, Judgement, Question, Rules, denied, required};
+use crate::approval::{Answer, Asked, Asking, Detached, Judgement, Plan, Question, Rules, denied, required};
 use crate::env::Env;
+use crate::limits::asked::Widening;
+use crate::session::handle::Session;
+use crate::session::messages::{Approved, Clearance, Message, Order, Stdin};
+use crate::session::spec::seconds;
+use crate::session::state::WhenBusy;
 use crate::shell::Kind;
+use crate::shell::wrap::Surroundings;
 
 /// What is to be started.
 pub(super) struct Fresh<'a> {
@@ -27,6 +36,8 @@ pub(super) struct Fresh<'a> {
     pub(super) working_dir: &'a str,
     pub(super) boundary: ApprovalBoundary,
     pub(super) mode: Approval,
+    /// Knows its secrets.
+    pub(super) redactor: &'a Redactor,
 }
 
 /// How it is judged.
@@ -49,6 +60,87 @@ pub(super) enum Gate {
 }
 
 impl Manager {
+    /// A person's answer. A command nobody waits for any more is run on a yes, in its session, opened for it.
+    pub async fn respond(
+        self: &Arc<Self>,
+        params: RespondParams,
+        by: &str,
+    ) -> Result<ApprovalRequest, Error> {
+        let may_run = async |request: &ApprovalRequest| self.may_run_detached(request);
+        let (request, detached) = self.engine.desk.respond(params, by, may_run).await?;
+        if let Some(detached) = detached {
+            let manager = Arc::clone(self);
+            tokio::spawn(async move { manager.run_detached(detached).await });
+        }
+        Ok(request)
+    }
+
+    /// Can the session be opened without anybody's help?
+    fn may_run_detached(&self, request: &ApprovalRequest) -> Result<(), Error> {
+        let Some(id) = &request.session_id else { return Err(Error::invalid("its terminal is gone")) };
+        let session = self.find(id)?;
+        let resident = !matches!(session.state(), SessionState::Closed | SessionState::Uninitialized);
+        let names: Vec<String> = session.spec.secrets.names().cloned().collect();
+        if resident || names.is_empty() {
+            return Ok(());
+        }
+        Err(Error::new(ErrorCode::SecretsRequired, format!("the session needs {}", names.join(", ")))
+            .hint("session.get with secret_env opens it; then approve")
+            .detail("names", names))
+    }
+
+    async fn run_detached(self: &Arc<Self>, detached: Detached) {
+        let request = detached.request;
+        let Some(id) = request.session_id.clone() else { return };
+        let caller = Caller {
+            name: detached.owner,
+            max_sessions: usize::MAX,
+            max_own_sessions: usize::MAX,
+            widening: Widening::Refused,
+        };
+        let opened = self.open(&id, None, &caller);
+        let outcome = match opened {
+            Ok(session) => self.order_approved(&session, &request, detached.plan).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = outcome {
+            tracing::error!(requestId = %request.request_id, sessionId = %id, %error, "an approved command could not be run");
+            self.engine.desk.ran(&request.request_id);
+        }
+    }
+
+    async fn order_approved(
+        &self,
+        session: &Arc<Session>,
+        request: &ApprovalRequest,
+        plan: Plan,
+    ) -> Result<(), Error> {
+        let logs = (self.engine.log(None), self.engine.log(None));
+        let execution = session.spec.execution_again(request.execution_id.clone(), &request.command, logs);
+        let edited = request.resolution.as_ref().and_then(|r| r.command.clone());
+        let order = Order {
+            execution: Arc::clone(&execution),
+            around: Surroundings { env: plan.env, working_dir: plan.working_dir },
+            stdin: Stdin::Null,
+            timeout: seconds(Some(plan.timeout_s), "timeout_s")?.unwrap_or(session.spec.timeout),
+            busy: WhenBusy::Queue,
+            received: Instant::now(),
+            tries: 0,
+            clearance: Clearance {
+                mode: Approval::Return,
+                origin: request.origin.as_str().into(),
+                approved: Some(match edited {
+                    None => Approved::Shown(request.executables.clone()),
+                    Some(_) => Approved::Edited,
+                }),
+                request: Some(request.request_id.clone()),
+                probe_for: None,
+            },
+        };
+        self.engine.executions.add(&execution);
+        session.send(Message::Run(Box::new(order))).await
+    }
+
     /// Asks the rules, and people if the rules say so. Resolves when they have been told.
     pub(super) async fn gate(&self, fresh: Fresh<'_>, caller: &Caller) -> Result<Gate, Error> {
         let Some(rules) = Rules::of(&self.engine.book, None, None) else { return Ok(Gate::Open) };
@@ -63,7 +155,8 @@ impl Manager {
         match judgement.verdict {
             Verdict::Allow => Ok(Gate::Open),
             Verdict::Deny => {
-                self.engine.desk.note_denial(fresh.session, fresh.command, &judgement);
+                let command = (fresh.command, fresh.redactor);
+                self.engine.desk.audit().denied(fresh.session, command, &judgement);
                 Err(denied(&judgement))
             }
             Verdict::Ask if fresh.mode == Approval::Fail => Err(required(&judgement)),
@@ -97,5 +190,7 @@ fn asking(fresh: &Fresh<'_>, judgement: Judgement, rules: Arc<Rules>, caller: &C
             Judged::Argv(_) | Judged::Typed(_) => None,
         },
         mode: fresh.mode,
+        plan: None,
+        redactor: fresh.redactor.clone(),
     }
 }

@@ -147,6 +147,7 @@ impl Manager {
     /// Ends every session, within the grace each of them has.
     pub async fn shutdown(self: &Arc<Self>, manner: Manner) {
         self.shutting_down.store(true, Ordering::Relaxed);
+        self.engine.desk.leave();
         let all: Vec<Arc<Session>> = self.sessions().values().cloned().collect();
         let limit = self.engine.settings.grace * 2 + Duration::from_secs(10);
         let mut ends = tokio::task::JoinSet::new();

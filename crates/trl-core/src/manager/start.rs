@@ -118,6 +118,7 @@ impl Manager {
             working_dir: &spec.working_dir,
             boundary: spec.approval_boundary(),
             mode,
+            redactor: &spec.secrets.redactor(),
         };
         let gate = self.gate(fresh, caller).await?;
         let order = Order::direct(Arc::clone(&execution), stdin, spec.timeout);

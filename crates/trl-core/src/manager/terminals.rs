@@ -57,6 +57,7 @@ impl Manager {
             working_dir: &spec.working_dir,
             boundary: boundary(spec.sandbox.as_deref()),
             mode,
+            redactor: &spec.secrets.redactor(),
         };
         match self.gate(fresh, caller).await? {
             Gate::Open => Ok(()),

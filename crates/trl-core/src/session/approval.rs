@@ -22,7 +22,7 @@ use super::state::WhenBusy;
 use super::task::Task;
 use crate::approval::rules::At;
 use crate::approval::{
-    Answer, Asked, Asking, Doubt, Judgement, Question, Rules, denied, probe, refusal, required,
+    Answer, Asked, Asking, Doubt, Judgement, Plan, Question, Rules, denied, probe, refusal, required,
 };
 use crate::execution::Execution;
 use crate::shell::Kind;
@@ -51,7 +51,9 @@ impl Task {
         }
         let judgement = self.judge(&rules, &order);
         if judgement.verdict == Verdict::Deny {
-            self.engine.desk.note_denial(Some(&self.session.spec.id), order.execution.text(), &judgement);
+            let spec = &self.session.spec;
+            let command = (order.execution.text(), &spec.secrets.redactor());
+            self.engine.desk.audit().denied(Some(&spec.id), command, &judgement);
             return self.refuse_order(&order, denied(&judgement));
         }
         if judgement.names.is_empty() {
@@ -171,6 +173,8 @@ impl Task {
             rules,
             shell: self.shell_kind(),
             mode: order.clearance.mode,
+            plan: plan(&order),
+            redactor: spec.secrets.redactor(),
         });
         let (session, execution) = (Arc::clone(&self.session), order.execution.id.clone());
         tokio::spawn(async move {
@@ -213,6 +217,7 @@ impl Task {
 
     fn clear(&mut self, held: Held, approved: Approved) {
         let mut order = held.order;
+        order.clearance.request = held.request;
         order.clearance.approved = Some(approved);
         self.queue.push_front(order);
     }
@@ -263,4 +268,13 @@ impl Task {
             self.set_state(SessionState::Idle);
         }
     }
+}
+
+/// How another daemon could run it; stdin is not kept, so a command that has one cannot be.
+fn plan(order: &Order) -> Option<Plan> {
+    (order.stdin == Stdin::Null).then(|| Plan {
+        env: order.around.env.clone(),
+        working_dir: order.around.working_dir.clone(),
+        timeout_s: order.timeout.as_secs_f64(),
+    })
 }

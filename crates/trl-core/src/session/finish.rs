@@ -171,6 +171,9 @@ impl Task {
             cancelled: outcome.cancelled,
         };
         self.engine.counters.note_end(&outcome);
+        if let Some(request) = &run.order.clearance.request {
+            self.engine.desk.ran(request);
+        }
         {
             let mut public = self.session.public();
             public.running = None;

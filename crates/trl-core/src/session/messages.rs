@@ -74,6 +74,8 @@ pub struct Clearance {
     pub origin: Arc<str>,
     /// A person said yes to it.
     pub approved: Option<Approved>,
+    /// In answer to this request.
+    pub request: Option<RequestId>,
     /// It is nobody's command: it asks the shell what the names of this one stand for.
     pub probe_for: Option<Box<Order>>,
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 use trl_proto::hitl::ApprovalBoundary;
 use trl_proto::limits::Limits;
 use trl_proto::session::{CreateParams, OnExit, Renewal};
-use trl_proto::{Error, ErrorCode, SessionId};
+use trl_proto::{Error, ErrorCode, ExecutionId, SessionId};
+use trl_store::redact::Redactor;
 use zeroize::Zeroizing;
 
 use crate::approval;
@@ -70,6 +71,12 @@ impl Secrets {
 
     pub fn names(&self) -> impl Iterator<Item = &String> {
         self.names.iter()
+    }
+
+    /// Takes them out of whatever is kept.
+    pub fn redactor(&self) -> Redactor {
+        let values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        Redactor::new(values.values().map(|value| value.as_str()))
     }
 
     /// The session has ended: they are overwritten.
@@ -158,6 +165,18 @@ impl Spec {
     pub fn confine(&mut self, sandbox: Option<Arc<Sandbox>>) {
         self.env.extend(sandbox.iter().flat_map(|s| s.variables()));
         self.sandbox = sandbox;
+    }
+
+    /// The same under the id it had in an earlier daemon.
+    pub fn execution_again(
+        &self,
+        id: Option<ExecutionId>,
+        command: &str,
+        logs: (Arc<Log>, Arc<Log>),
+    ) -> Arc<Execution> {
+        let place = Place::Session(self.id.clone());
+        let id = id.unwrap_or_else(ExecutionId::random);
+        Execution::known_as(id, place, Arc::clone(&self.owner), command, logs, self.sandbox.clone())
     }
 
     /// `KEY=value` items for execve.

@@ -27,7 +27,7 @@ mod terminals;
 mod unified;
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -40,6 +40,7 @@ use trl_core::env::Inherited;
 use trl_core::session::messages::Manner;
 use trl_core::{Engine, Manager, Settings};
 use trl_proto::system::Stats;
+use trl_store::{Store, StoreError};
 use trl_sys::{harden, limits, sched, zygote};
 
 use self::auth::Authority;
@@ -62,6 +63,8 @@ pub(crate) enum ServeError {
     InTheWay(PathBuf),
     #[error("{0} can be reached from other machines")]
     Remote(String),
+    #[error("the data directory {} cannot be used: {cause}", dir.display())]
+    DataDir { dir: PathBuf, cause: StoreError },
     #[error("{what}: {cause}")]
     Io { what: String, cause: std::io::Error },
 }
@@ -89,6 +92,13 @@ impl ServeError {
                 "serve a loopback address, or say --http-allow-remote; there is no TLS, so put something that has before it"
                     .into(),
             ),
+            Self::DataDir { cause: StoreError::Locked(_), .. } => {
+                Some("another daemon keeps its records there: stop it, or choose another --data-dir".into())
+            }
+            Self::DataDir { cause: StoreError::Newer { .. }, .. } => {
+                Some("use that version of trl, or choose another --data-dir".into())
+            }
+            Self::DataDir { .. } => Some("choose another --data-dir, one that is yours".into()),
             Self::Io { .. } => None,
         }
     }
@@ -123,7 +133,7 @@ pub(crate) fn hidden_entry() {
 pub(crate) fn daemon(config: Config) -> Result<(), ServeError> {
     let mut claim = startup::Claim::take(&config.socket)?;
     let settings = config.http.clone();
-    let (server, runtime, operator) = prepare(config)?;
+    let (server, runtime, operator) = prepare(config, Keeps::Records)?;
     runtime.block_on(async {
         let door = http::Listener::bind(&settings)?;
         let listener = claim.listen()?;
@@ -138,6 +148,9 @@ pub(crate) fn daemon(config: Config) -> Result<(), ServeError> {
             let _ = door.await;
         }
         server.authority.tokens.write_uses();
+        if let Some(store) = &server.manager.engine.store {
+            store.close().await;
+        }
         Ok(())
     })
 }
@@ -145,7 +158,7 @@ pub(crate) fn daemon(config: Config) -> Result<(), ServeError> {
 /// `trl stdio`: one client, on stdin and stdout.
 pub(crate) fn stdio(mut config: Config) -> Result<(), ServeError> {
     config.socket = PathBuf::new();
-    let (server, runtime, _) = prepare(config)?;
+    let (server, runtime, _) = prepare(config, Keeps::Nothing)?;
     let outcome = runtime.block_on(async {
         tokio::spawn(background(Arc::clone(&server), Signals::listen()?));
         let _connected = Connected::take(&server, Through::Socket);
@@ -163,7 +176,18 @@ pub(crate) fn stdio(mut config: Config) -> Result<(), ServeError> {
     outcome
 }
 
-fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime, Secret), ServeError> {
+/// What an engine leaves behind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    /// In the data directory.
+    Records,
+    Nothing,
+}
+
+fn prepare(
+    mut config: Config,
+    keeps: Keeps,
+) -> Result<(Arc<Server>, tokio::runtime::Runtime, Secret), ServeError> {
     let operator = auth::operator::load(&mut config)?;
     harden::wipe_env(TOKEN_VARIABLE);
     harden::make_undumpable().map_err(ServeError::io("hiding the daemon's memory"))?;
@@ -171,7 +195,8 @@ fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime, 
     sched::take_short_turns();
     let open_files = limits::raise_open_files();
     let settings = Settings { own_dirs: config.own_dirs(), ..config.settings() };
-    let engine = Engine::start(settings, Inherited::from_process(), open_files)
+    let store = (keeps == Keeps::Records).then(|| open_store(&config.data_dir)).transpose()?;
+    let engine = Engine::start(settings, store, Inherited::from_process(), open_files)
         .map_err(ServeError::io("starting the engine"))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -192,6 +217,12 @@ fn prepare(mut config: Config) -> Result<(Arc<Server>, tokio::runtime::Runtime, 
         closing: watch::Sender::new(false),
     };
     Ok((Arc::new(server), runtime, operator))
+}
+
+/// The file itself is opened by the store's own thread, in its own time.
+fn open_store(dir: &Path) -> Result<Store, ServeError> {
+    Store::open(dir, trl_store::Options::default())
+        .map_err(|cause| ServeError::DataDir { dir: dir.into(), cause })
 }
 
 /// The first line is what programs wait for; the second is there only with the door.

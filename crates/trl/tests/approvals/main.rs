@@ -5,6 +5,7 @@ mod answers;
 mod fresh;
 mod names;
 mod requests;
+mod restart;
 mod roles;
 
 use serde_json::{Value, json};

@@ -1,0 +1,219 @@
+//! A request that waits: made from a question, or found in the store.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tokio::sync::oneshot;
+use trl_proto::exec::Approval;
+use trl_proto::hitl::{ApprovalBoundary, ApprovalRequest, RequestState, Scope, Segment, Verdict as Judged};
+use trl_proto::{Error, ExecutionId, RequestId, SessionId, TerminalId};
+use trl_store::Moment;
+use trl_store::redact::Redactor;
+use trl_store::request::{Mode, NewRequest, RequestRecord, RunPlan};
+
+use crate::approval::rules::At;
+use crate::approval::{Answer, Judgement, Question, Rules, denied};
+use crate::clock::Stamp;
+use crate::env::Env;
+use crate::shell::Kind;
+
+/// Everything a person is asked about, and who asks.
+#[derive(Debug)]
+pub struct Asking {
+    pub session: Option<SessionId>,
+    pub terminal: Option<TerminalId>,
+    pub execution: Option<ExecutionId>,
+    pub session_name: Option<String>,
+    pub owner: Arc<str>,
+    pub origin: Arc<str>,
+    pub command: String,
+    pub working_dir: String,
+    /// Of its workspace.
+    pub root: String,
+    pub boundary: ApprovalBoundary,
+    pub question: Question,
+    pub rules: Arc<Rules>,
+    /// The shell that reads the command; none for a program and its arguments, which cannot be edited.
+    pub shell: Option<Kind>,
+    /// What is done while nobody has answered.
+    pub mode: Approval,
+    /// How to run it when the daemon that was asked is gone; None when only that daemon can.
+    pub plan: Option<Plan>,
+    /// Knows the secrets of whoever asks.
+    pub redactor: Redactor,
+}
+
+/// What running a command later takes, beside its text.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    pub env: Env,
+    pub working_dir: Option<String>,
+    pub timeout_s: f64,
+}
+
+/// What the store keeps beside the request.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Beside {
+    owner: String,
+    #[serde(default)]
+    plan: Option<Plan>,
+}
+
+/// Where a request's command is.
+#[derive(Debug)]
+pub(super) enum Waits {
+    /// Here, for this answer.
+    Here(oneshot::Sender<Answer>),
+    /// Nowhere: the daemon that asked is gone. With a plan it is run on a yes.
+    Gone { plan: Option<Plan>, redacted: bool },
+}
+
+/// A request that waits.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) request: ApprovalRequest,
+    pub(super) owner: Arc<str>,
+    /// Since when, and until when, on the clock that does not jump.
+    pub(super) asked: Instant,
+    pub(super) deadline: Instant,
+    pub(super) rules: Option<Arc<Rules>>,
+    shell: Option<Kind>,
+    root: String,
+    pub(super) waits: Waits,
+    plan: Option<Plan>,
+    mode: Mode,
+    pub(super) redactor: Redactor,
+}
+
+impl Open {
+    pub(super) fn new(asking: Asking, answer: oneshot::Sender<Answer>) -> Self {
+        let timeout = asking.rules.timeout();
+        let mut request = ApprovalRequest {
+            request_id: RequestId::random(),
+            digest: String::new(),
+            session_id: asking.session,
+            terminal_id: asking.terminal,
+            session_name: asking.session_name,
+            execution_id: asking.execution,
+            case_id: asking.rules.case_id(),
+            origin: asking.origin.to_string(),
+            command: asking.command,
+            scopes: scopes(&asking.question.judgement),
+            segments: asking.question.judgement.segments,
+            working_dir: asking.working_dir,
+            executables: asking.question.executables,
+            runtime: "host".into(),
+            created_at: Stamp::now().rfc3339(),
+            expires_at: Stamp::in_future(timeout).rfc3339(),
+            state: RequestState::Pending,
+            approval_boundary: asking.boundary,
+            resolution: None,
+        };
+        request.digest = digest(&request);
+        let mode = match (asking.mode, &asking.plan) {
+            (Approval::Return, Some(_)) => Mode::Return,
+            _ => Mode::Wait,
+        };
+        let asked = Instant::now();
+        Self {
+            request,
+            owner: asking.owner,
+            asked,
+            deadline: asked + timeout,
+            rules: Some(asking.rules),
+            shell: asking.shell,
+            root: asking.root,
+            waits: Waits::Here(answer),
+            plan: asking.plan,
+            mode,
+            redactor: asking.redactor,
+        }
+    }
+
+    /// One that an earlier daemon was asked.
+    pub(super) fn found(record: RequestRecord) -> Self {
+        let beside: Beside = serde_json::from_value(record.plan.what).unwrap_or_default();
+        let left = record.expires_at.millis().saturating_sub(Moment::now().millis());
+        let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
+        let asked = Instant::now();
+        let plan = beside.plan.filter(|_| record.mode == Mode::Return);
+        Self {
+            request: record.request,
+            owner: beside.owner.as_str().into(),
+            asked,
+            deadline: asked + left.min(trl_proto::LONGEST),
+            rules: None,
+            shell: None,
+            root: String::new(),
+            waits: Waits::Gone { plan, redacted: record.plan.redacted },
+            plan: None,
+            mode: record.mode,
+            redactor: Redactor::default(),
+        }
+    }
+
+    /// As the store keeps it.
+    pub(super) fn to_keep(&self) -> Result<NewRequest, Error> {
+        let beside = Beside { owner: self.owner.to_string(), plan: self.plan.clone() };
+        let what = serde_json::to_value(beside).map_err(|e| Error::internal(e.to_string()))?;
+        Ok(NewRequest {
+            request: self.request.clone(),
+            mode: self.mode,
+            checkpoint_id: None,
+            plan: RunPlan { what, secrets: Vec::new(), redacted: false },
+        })
+    }
+
+    /// What a person wrote in place of the command is judged like any other.
+    pub(super) fn check_edit(&self, command: &str) -> Result<(), Error> {
+        let (Some(shell), Some(rules)) = (self.shell, &self.rules) else {
+            return Err(Error::invalid("this command cannot be edited").hint("reject it, and say why"));
+        };
+        let at = At { shell, cwd: &self.request.working_dir, root: &self.root, env: &Env::default() };
+        let judgement = rules.judge(at, command);
+        if judgement.verdict == Judged::Deny { Err(denied(&judgement)) } else { Ok(()) }
+    }
+
+    /// A rule for a session that is not open has nowhere to be.
+    pub(super) fn check_scope(&self, scope: Option<Scope>) -> Result<(), Error> {
+        if self.rules.is_none() && !matches!(scope, None | Some(Scope::Once)) {
+            return Err(Error::invalid("the daemon that asked is gone: this one can only be approved once"));
+        }
+        Ok(())
+    }
+}
+
+/// Whose request a record is.
+pub(super) fn owner_of(record: &RequestRecord) -> Arc<str> {
+    let beside: Beside = serde_json::from_value(record.plan.what.clone()).unwrap_or_default();
+    beside.owner.as_str().into()
+}
+
+/// How far a yes may reach: a part without a safe prefix can only be approved as it stands.
+fn scopes(judgement: &Judgement) -> Vec<Scope> {
+    let asked = |s: &&Segment| s.verdict == Judged::Ask;
+    let reusable = judgement.segments.iter().filter(asked).all(|s| s.would_allow.is_some());
+    if reusable && !judgement.segments.is_empty() {
+        vec![Scope::Once, Scope::Session, Scope::Always]
+    } else {
+        vec![Scope::Once]
+    }
+}
+
+/// Stands for everything a person sees before saying yes. The same command asked about again is the same.
+fn digest(request: &ApprovalRequest) -> String {
+    let seen = serde_json::json!([
+        request.session_id,
+        request.terminal_id,
+        request.command,
+        request.segments,
+        request.working_dir,
+        request.executables,
+        request.runtime,
+        request.approval_boundary,
+    ]);
+    let hash = Sha256::digest(seen.to_string().as_bytes());
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
