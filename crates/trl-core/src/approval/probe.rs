@@ -51,9 +51,11 @@ pub fn text(kind: Kind, names: &[String]) -> String {
 /// Prints something when a command may not be what it seems.
 fn before(kind: Kind) -> &'static str {
     match kind {
-        Kind::Bash | Kind::BashAsSh => "\\builtin trap -p DEBUG\n",
+        Kind::Bash | Kind::BashAsSh => {
+            "\\builtin trap -p DEBUG\ncase $- in *k*) \\builtin printf 'keyword\\n';; esac\ncase $BASHOPTS in *extglob*) \\builtin printf 'extglob\\n';; esac\n"
+        }
         Kind::Zsh => {
-            "\\builtin trap\n\\builtin alias -g\n\\builtin alias -s\n\\builtin whence -f TRAPDEBUG || \\builtin :\n"
+            "\\builtin trap\n\\builtin setopt\n\\builtin alias -g\n\\builtin alias -s\n\\builtin whence -f TRAPDEBUG || \\builtin :\n"
         }
         Kind::Ksh93 => "\\command trap -p DEBUG\n",
         Kind::Dash | Kind::Ash | Kind::Fish => "",
@@ -87,9 +89,14 @@ pub fn read(kind: Kind, names: &[String], printed: &[u8]) -> Found {
     Found { intercepted, executables }
 }
 
-/// zsh can only list all its traps; those of other kinds come to nothing before a command.
+/// Options of zsh that change nothing about what a plain command is; the first two are how it is started.
+const HARMLESS: [&[u8]; 8] =
+    [b"nohashdirs", b"norcs", b"errexit", b"nounset", b"xtrace", b"pipefail", b"noclobber", b"autopushd"];
+
+/// zsh can only list all its traps and options; most of them come to nothing before a command.
 fn intercepts(line: &[u8]) -> bool {
-    !line.is_empty() && (!line.starts_with(b"trap -- ") || line.ends_with(b" DEBUG"))
+    let trap = line.starts_with(b"trap -- ") && !line.ends_with(b" DEBUG");
+    !line.is_empty() && !trap && !HARMLESS.contains(&line)
 }
 
 fn as_text(field: &[u8]) -> Option<&str> {

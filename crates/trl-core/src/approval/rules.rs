@@ -126,7 +126,7 @@ impl Rules {
     pub fn doubts(&self, spec: &Spec, found: &probe::Found) -> Vec<Doubt> {
         let mut doubts = Vec::new();
         if found.intercepted {
-            let why = "something of the session's steps in before commands: a DEBUG trap, or an alias".into();
+            let why = "the session reads commands in its own way: a DEBUG trap, an alias for any word, or an option".into();
             doubts.push(Doubt { name: None, why });
         }
         let inner = self.inner();

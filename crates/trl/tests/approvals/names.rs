@@ -76,6 +76,24 @@ fn a_trap_before_every_command_is_asked_about() {
 }
 
 #[test]
+fn options_that_change_what_a_word_is_are_asked_about() {
+    let daemon = daemon();
+    let changes = [
+        (Shell::Bash, "set -k"),
+        (Shell::Bash, "shopt -s extglob"),
+        (Shell::Zsh, "setopt extendedglob"),
+        (Shell::Zsh, "alias -g plain=x"),
+    ];
+    for (shell, change) in changes {
+        let mut session = daemon.session(shell);
+        assert_eq!(asked(&mut session, "echo plain"), None, "{shell:?}");
+        approved(&daemon, &mut session, change);
+        let why = asked(&mut session, "echo plain").unwrap_or_else(|| panic!("{shell:?} {change}"));
+        assert!(why.contains("option"), "{shell:?} {change}: {why}");
+    }
+}
+
+#[test]
 fn a_name_that_changes_between_the_yes_and_the_run_is_asked_about_again() {
     let daemon = super::with_rules("default: ask\nrules:\n- allow: [echo]\n");
     let bin = daemon.dir().dir("tools");
