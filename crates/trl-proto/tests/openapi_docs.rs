@@ -27,16 +27,6 @@ fn every_method_and_every_reference_is_there() {
     assert_no_dangling(&document, &document);
 }
 
-#[test]
-fn what_is_planned_is_not_there_yet() {
-    let document = trl_proto::openapi::document();
-    let planned = document["x-trl-planned"].as_object().unwrap();
-    assert!(!planned.is_empty());
-    for name in planned.keys() {
-        assert_eq!(Method::parse(name), None, "{name} is a method: it belongs into its table only");
-    }
-}
-
 fn assert_no_dangling(document: &Value, part: &Value) {
     match part {
         Value::Object(members) => {
