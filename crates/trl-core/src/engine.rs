@@ -15,6 +15,8 @@ use trl_sys::limits::OpenFiles;
 use trl_sys::tree;
 use trl_sys::zygote::Zygote;
 
+use crate::case::Cases;
+use crate::case::resident::{Nothing, Residents};
 use crate::clock::Stamp;
 use crate::descriptors::{self, Shares};
 use crate::env::Inherited;
@@ -56,6 +58,9 @@ pub struct Engine {
     pub screens: Screens,
     pub floods: Floods,
     pub caging: Caging,
+    pub cases: Cases,
+    /// Which case each session has.
+    pub residents: Residents,
 }
 
 #[derive(Debug, Default)]
@@ -120,6 +125,8 @@ impl Engine {
             screens: Screens::default(),
             floods: Floods::default(),
             caging,
+            cases: Cases::new(&settings),
+            residents: Residents::new(Nothing),
             settings,
         }))
     }

@@ -3,6 +3,7 @@
 //! A request reads downhill: [`manager`] (find, limits) -> [`session::state`] (may it?) -> [`session::task`] (do it) ->
 //! [`shell`] (how to tell the shell) -> `trl-sys` (processes) -> [`output`] (bytes back).
 
+pub mod case;
 pub mod clock;
 pub mod descriptors;
 pub mod doctor;

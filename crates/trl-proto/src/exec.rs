@@ -58,6 +58,12 @@ pub struct RunParams {
     pub idempotency_key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_disconnect: Option<OnDisconnect>,
+    /// Of a throw-away session; the configured one, if there is one, unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case_id: Option<String>,
+    /// Of a throw-away session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
     /// Of a throw-away session, whose workspace is `working_dir`; a session has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxParams>,

@@ -57,9 +57,9 @@ impl Manager {
             };
             let resting = matches!(state, SessionState::Idle | SessionState::Ready);
             let alive = resting || state == SessionState::Running;
-            let reason = if alive && past(session.opened.monotonic, settings.absolute_ttl) {
+            let reason = if alive && past(session.opened.monotonic, session.spec.absolute_ttl(settings)) {
                 "it reached its greatest age"
-            } else if resting && past(active, settings.idle_ttl) {
+            } else if resting && past(active, session.spec.idle_ttl(settings)) {
                 "it was idle for too long"
             } else {
                 continue;
@@ -117,6 +117,7 @@ impl Manager {
                 sessions.remove(id);
             }
         }
+        self.engine.residents.retain(|id| sessions.contains_key(id));
     }
 
     /// A subreaper only ever adopts its own descendants' orphans; process 1 adopts everybody's and leaves them alone.

@@ -26,14 +26,6 @@ impl Manager {
         self.bring_up_terminal(spec, None, caller).await
     }
 
-    /// What is asked for, checked, with the boundary around it.
-    pub(super) fn resolve_terminal(&self, mut params: CreateParams, caller: &Caller) -> Result<Spec, Error> {
-        let wish = params.sandbox.take();
-        let mut spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
-        spec.confine(self.engine.sandbox(wish, spec.id.as_str(), &spec.working_dir)?);
-        Ok(spec)
-    }
-
     /// With an execution, that is what its program is.
     pub(super) async fn bring_up_terminal(
         &self,

@@ -9,6 +9,7 @@
 
 mod attach;
 mod call;
+mod case;
 mod daemon;
 mod debug;
 mod docs;
@@ -89,6 +90,9 @@ enum Command {
     Debug(debug::DebugCommand),
     /// End the daemon and all its sessions
     Stop(daemon::StopArgs),
+    /// List, show, check and trust the profiles sessions are created from
+    #[command(subcommand)]
+    Case(case::CaseCommand),
     /// Make, list and revoke tokens for agents, viewers and operators
     #[command(subcommand)]
     Token(token::TokenCommand),
@@ -154,6 +158,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Doctor(args) => talk(&base, async |config| doctor::show(config, args).await),
         Command::Debug(command) => talk(&base, async |config| debug::run(config, command).await),
         Command::Stop(args) => talk(&base, async |config| daemon::stop(config, &args).await),
+        Command::Case(command) => talk(&base, async |config| case::run(config, command).await),
         Command::Token(command) => talk(&base, async |config| token::run(config, command).await),
         Command::Events(args) => talk(&base, async |config| events::follow(config, args).await),
         Command::Call(args) => talk(&base, async |config| call::call(config, &args).await),
