@@ -17,6 +17,8 @@ use trl_sys::tree;
 use trl_sys::zygote::Zygote;
 
 use crate::approval::{Book, Desk};
+use crate::case::Cases;
+use crate::case::resident::{Nothing, Residents};
 use crate::clock::Stamp;
 use crate::descriptors::{self, Shares};
 use crate::env::Inherited;
@@ -63,6 +65,9 @@ pub struct Engine {
     pub screens: Screens,
     pub floods: Floods,
     pub caging: Caging,
+    pub cases: Cases,
+    /// Which case each session has.
+    pub residents: Residents,
 }
 
 #[derive(Debug, Default)]
@@ -136,6 +141,8 @@ impl Engine {
             floods: Floods::default(),
             caging,
             store,
+            cases: Cases::new(&settings),
+            residents: Residents::new(Nothing),
             settings,
         }))
     }

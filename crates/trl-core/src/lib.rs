@@ -4,6 +4,7 @@
 //! [`shell`] (how to tell the shell) -> `trl-sys` (processes) -> [`output`] (bytes back).
 
 pub mod approval;
+pub mod case;
 pub mod clock;
 pub mod descriptors;
 pub mod doctor;

@@ -30,6 +30,17 @@ const TOOLCHAINS: [&str; 20] = [
     "~/go",
 ];
 
+/// Where cases are, and which one is for those that name none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CaseSettings {
+    /// The directory of trusted ones.
+    pub dir: Option<PathBuf>,
+    /// The id of the one for whatever names none.
+    pub default: Option<String>,
+    /// Where workspaces without a place of their own are, and what is trusted is remembered.
+    pub data_dir: Option<PathBuf>,
+}
+
 /// Settings of one engine. Every field has a default that suits one person's machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -66,6 +77,7 @@ pub struct Settings {
     pub spill_bytes: u64,
     /// Names every session takes from the daemon's environment.
     pub pass_env: Vec<String>,
+    pub cases: CaseSettings,
     /// The boundary of whatever does not ask for one, and the widest an agent may ask for.
     pub sandbox_mode: Mode,
     /// Readable in the modes that have a workspace; `~/` is the home.
@@ -112,6 +124,7 @@ impl Default for Settings {
             spill_dir: None,
             spill_bytes: 256 << 20,
             pass_env: Vec::new(),
+            cases: CaseSettings::default(),
             sandbox_mode: Mode::Off,
             sandbox_read_dirs: TOOLCHAINS.map(String::from).to_vec(),
             sandbox_write_dirs: Vec::new(),

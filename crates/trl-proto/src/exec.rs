@@ -77,6 +77,12 @@ pub struct RunParams {
     /// When a person has to be asked; `wait` unless told otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
+    /// Of a throw-away session; the configured one, if there is one, unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case_id: Option<String>,
+    /// Of a throw-away session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
     /// Of a throw-away session, whose workspace is `working_dir`; a session has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxParams>,

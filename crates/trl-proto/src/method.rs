@@ -89,6 +89,10 @@ methods! {
     TokenCreate     "token.create"     Operate Refused "make a token with a role; the reply alone holds it";
     TokenList       "token.list"       Operate Refused "the tokens there are, without their secrets";
     TokenRevoke     "token.revoke"     Operate Refused "end a token, and the connections that use it";
+    CaseList        "case.list"        Watch   Refused "the cases sessions can be created from, and broken ones";
+    CaseGet         "case.get"         Watch   Refused "one case, as it takes effect";
+    CaseValidate    "case.validate"    Watch   Refused "is this text a case, and what is wrong with it";
+    CaseTrust       "case.trust"       Operate Refused "let all of a workspace's case take effect";
     EventsSubscribe "events.subscribe" Watch   Allowed "push what happens to sessions and executions";
     HitlList        "hitl.list"        Watch   Refused "commands that wait for a person, or did";
     HitlGet         "hitl.get"         Watch   Refused "one of them";

@@ -5,6 +5,10 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
+use crate::case::{
+    CaseDetail, CaseInfo, CaseList, CaseListParams, CaseParams, CaseTrustParams, CaseValidateParams,
+    CaseValidated,
+};
 use crate::doctor::{Diagnosis, LogLines, LogParams};
 use crate::error::ErrorCode;
 use crate::event::{Event, SubscribeParams, Subscribed};
@@ -60,6 +64,10 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         Method::TokenCreate => pair::<CreateTokenParams, TokenCreated>(of),
         Method::TokenList => pair::<NoParams, TokenList>(of),
         Method::TokenRevoke => pair::<TokenParams, TokenRevoked>(of),
+        Method::CaseList => pair::<CaseListParams, CaseList>(of),
+        Method::CaseGet => pair::<CaseParams, CaseDetail>(of),
+        Method::CaseValidate => pair::<CaseValidateParams, CaseValidated>(of),
+        Method::CaseTrust => pair::<CaseTrustParams, CaseInfo>(of),
         Method::EventsSubscribe => pair::<SubscribeParams, Subscribed>(of),
         Method::HitlList => pair::<RequestListParams, RequestList>(of),
         Method::HitlGet => pair::<RequestParams, ApprovalRequest>(of),

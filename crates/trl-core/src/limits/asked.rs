@@ -36,7 +36,8 @@ pub fn resolve(asked: Limits, defaults: &Limits, widening: Widening) -> Result<L
     }
 }
 
-fn check(asked: &Limits) -> Result<(), Error> {
+/// Does each make sense by itself?
+pub fn check(asked: &Limits) -> Result<(), Error> {
     let longest = trl_proto::LONGEST.as_secs_f64();
     for limit in asked.set() {
         let (name, value) = (limit.name(), asked.get(limit).unwrap_or_default());
@@ -49,7 +50,8 @@ fn check(asked: &Limits) -> Result<(), Error> {
         if !(least..=most).contains(&value) {
             return Err(Error::invalid(format!(
                 "`limits.{name}` is {value}; it must be 0 (none) or from {least} to {most}"
-            )));
+            ))
+            .detail("limit", name));
         }
     }
     Ok(())

@@ -13,6 +13,7 @@ use trl_store::redact::Redactor;
 use super::{Caller, Manager};
 use crate::approval::rules::At;
 use crate::approval::{Answer, Asked, Asking, Detached, Judgement, Plan, Question, Rules, denied, required};
+use crate::case::Case;
 use crate::env::Env;
 use crate::limits::asked::Widening;
 use crate::session::handle::Session;
@@ -28,6 +29,7 @@ pub(super) struct Fresh<'a> {
     pub(super) terminal: Option<&'a TerminalId>,
     pub(super) execution: Option<&'a ExecutionId>,
     pub(super) name: Option<&'a String>,
+    pub(super) case: Option<&'a Arc<Case>>,
     /// As it is shown.
     pub(super) command: &'a str,
     pub(super) program: Judged<'a>,
@@ -143,7 +145,7 @@ impl Manager {
 
     /// Asks the rules, and people if the rules say so. Resolves when they have been told.
     pub(super) async fn gate(&self, fresh: Fresh<'_>, caller: &Caller) -> Result<Gate, Error> {
-        let Some(rules) = Rules::of(&self.engine.book, None, None) else { return Ok(Gate::Open) };
+        let Some(rules) = Rules::of(&self.engine.book, fresh.case) else { return Ok(Gate::Open) };
         let judgement = match &fresh.program {
             Judged::Text(shell) => {
                 let dir = fresh.working_dir;

@@ -58,9 +58,9 @@ impl Manager {
             };
             let resting = matches!(state, SessionState::Idle | SessionState::Ready);
             let alive = resting || matches!(state, SessionState::Running | SessionState::WaitingHitl);
-            let reason = if alive && past(session.opened.monotonic, settings.absolute_ttl) {
+            let reason = if alive && past(session.opened.monotonic, session.spec.absolute_ttl(settings)) {
                 "it reached its greatest age"
-            } else if resting && past(active, settings.idle_ttl) {
+            } else if resting && past(active, session.spec.idle_ttl(settings)) {
                 "it was idle for too long"
             } else {
                 continue;
@@ -118,6 +118,7 @@ impl Manager {
                 sessions.remove(id);
             }
         }
+        self.engine.residents.retain(|id| sessions.contains_key(id));
     }
 
     /// A subreaper only ever adopts its own descendants' orphans; process 1 adopts everybody's and leaves them alone.

@@ -1,10 +1,11 @@
 //! All sessions of one daemon: finding them, making them within limits, ending them.
 //!
 //! - here: sessions. - [`executions`]: running commands and asking about them; [`start`]: fresh processes as well.
-//! - [`terminals`]: the same for terminals.
+//! - [`terminals`]: the same for terminals. - [`cases`]: what their cases say.
 //! - [`housekeeping`]: what time does to them, and how the daemon ends.
 
 mod approval;
+mod cases;
 mod executions;
 mod housekeeping;
 mod idempotency;
@@ -21,6 +22,7 @@ use trl_proto::session::{CreateParams, ListParams, SessionState};
 use trl_proto::{Error, ErrorCode, SessionId, TerminalId};
 use trl_sys::tree;
 
+pub use self::cases::CaseWish;
 pub use self::executions::{Caller, checked_output_bytes, parse_signal};
 use self::idempotency::Keys;
 use self::pressure::Pressure;
@@ -119,17 +121,13 @@ impl Manager {
         self.sessions().get(id).map(|session| Arc::clone(&session.spec.owner))
     }
 
-    /// What is asked for, checked, with the boundary around it.
-    fn resolve(&self, mut params: CreateParams, caller: &Caller) -> Result<Spec, Error> {
-        let wish = params.sandbox.take();
-        let mut spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
-        spec.confine(self.engine.sandbox(wish, spec.id.as_str(), &spec.working_dir)?);
-        Ok(spec)
-    }
-
     /// Starts a session; returns when its program is up. A failure leaves nothing.
     pub async fn create(&self, params: CreateParams, caller: &Caller) -> Result<Arc<Session>, Error> {
         let spec = self.resolve(params, caller)?;
+        self.create_as(spec, caller).await
+    }
+
+    async fn create_as(&self, spec: Spec, caller: &Caller) -> Result<Arc<Session>, Error> {
         let direct = match &spec.program {
             Program::Shell { .. } => None,
             Program::Direct { argv, .. } => {
@@ -150,7 +148,7 @@ impl Manager {
     ) -> Result<Arc<Session>, Error> {
         let spec = spec.within_settings(&self.engine.settings, caller.widening)?;
         let seat = self.admit(caller)?;
-        let rules = Rules::of(&self.engine.book, spec.case_id(), None);
+        let rules = Rules::of(&self.engine.book, spec.case.as_ref());
         let session = Session::new(spec, rules);
         let id = session.spec.id.clone();
         if let Some(order) = &direct {
@@ -164,6 +162,7 @@ impl Manager {
             self.sessions().remove(&id);
             return Err(error);
         }
+        self.engine.residents.settle(&id, session.spec.case.clone());
         Counters::add(&self.engine.counters.sessions);
         Ok(session)
     }
@@ -183,7 +182,11 @@ impl Manager {
                 Some(SessionState::Idle) => matches!(state, SessionState::Idle | SessionState::Ready),
                 Some(wanted) => state == wanted,
             };
-            state_fits && filter.label.as_deref().is_none_or(|l| has_label(&session.spec.labels, l))
+            let case_fits = filter.case_id.is_none() || filter.case_id.as_deref() == session.spec.case_id();
+            let workspace_fits =
+                filter.workspace_id.is_none() || filter.workspace_id == session.spec.workspace;
+            let fits = state_fits && case_fits && workspace_fits;
+            fits && filter.label.as_deref().is_none_or(|l| has_label(&session.spec.labels, l))
         };
         let mut found: Vec<_> = self.sessions().values().filter(|s| wanted(s)).cloned().collect();
         found.sort_by_key(|s| s.created.monotonic);
@@ -208,11 +211,18 @@ impl Manager {
                 Error::invalid("a direct command cannot be opened again").hint("create a new session")
             );
         }
-        let secrets = checked_env(secrets.unwrap_or_default())?;
-        let missing: Vec<&String> = old.spec.secrets.names().filter(|n| !secrets.contains_key(*n)).collect();
+        let case = self.case_of(id)?;
+        let mut secrets = checked_env(secrets.unwrap_or_default())?;
+        for (name, value) in case.map(|c| c.inherited_secrets(&self.engine.inherited)).unwrap_or_default() {
+            secrets.entry(name).or_insert(value);
+        }
+        let missing: Vec<&str> =
+            old.spec.secrets.names().map(String::as_str).filter(|n| !secrets.contains_key(*n)).collect();
         if !missing.is_empty() {
-            return Err(Error::invalid(format!("secret_env lacks {missing:?}"))
-                .hint("secrets are not kept when a session closes: pass them again"));
+            let message = format!("the session needs secrets: {}", missing.join(", "));
+            return Err(Error::new(ErrorCode::SecretsRequired, message)
+                .hint("secrets are not kept when a session closes: give them again as `secret_env`")
+                .detail("names", missing));
         }
         let seat = self.admit(caller)?;
         let session = old.reopened(Secrets::new(secrets));

@@ -13,6 +13,7 @@ use trl_store::redact::Redactor;
 use zeroize::Zeroizing;
 
 use crate::approval;
+use crate::case::Case;
 use crate::env::{Env, Inherited};
 use crate::execution::{Execution, Place};
 use crate::limits::asked::{Widening, resolve as resolve_limits};
@@ -21,6 +22,7 @@ use crate::sandbox::Sandbox;
 use crate::settings::Settings;
 use crate::shell::kind::{Kind, find_program};
 use crate::shell::wrap::valid_name;
+use crate::terminal::spec::checked_workspace;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
@@ -41,6 +43,9 @@ pub struct Spec {
     /// Who made it, by the name of the caller.
     pub owner: Arc<str>,
     pub name: Option<String>,
+    /// What it was created from, as it was then.
+    pub case: Option<Arc<Case>>,
+    pub workspace: Option<String>,
     pub labels: BTreeMap<String, String>,
     pub program: Program,
     /// Base, passed and session variables; secrets stand apart.
@@ -117,6 +122,8 @@ impl Spec {
             id: SessionId::random(),
             owner: Arc::clone(owner),
             name: checked_name(params.name)?,
+            case: None,
+            workspace: checked_workspace(params.workspace_id)?,
             labels: params.labels.unwrap_or_default(),
             program,
             env,
@@ -132,8 +139,35 @@ impl Spec {
 
     /// With the limits that hold for whoever asked for it.
     pub fn within_settings(self, settings: &Settings, widening: Widening) -> Result<Self, Error> {
-        let limits = resolve_limits(self.limits, &settings.limits, widening)?;
+        let allowed = self.case.as_ref().map_or(settings.limits, |case| case.limits(&settings.limits));
+        let limits = resolve_limits(self.limits, &allowed, widening)?;
         Ok(Self { limits, ..self })
+    }
+
+    /// Takes the name and the case it was resolved under.
+    pub fn adopt(&mut self, id: SessionId, case: Option<Arc<Case>>) {
+        self.env.extend(case.iter().flat_map(|case| case.variables(id.as_str())));
+        self.id = id;
+        self.case = case;
+    }
+
+    pub fn case_id(&self) -> Option<&str> {
+        self.case.as_ref().map(|case| case.id.as_str())
+    }
+
+    /// A session idle for this long is closed; zero is never.
+    pub fn idle_ttl(&self, settings: &Settings) -> Duration {
+        self.ttl(|case| case.spec.idle_ttl_s).unwrap_or(settings.idle_ttl)
+    }
+
+    /// One this old is closed whatever it does; zero is never.
+    pub fn absolute_ttl(&self, settings: &Settings) -> Duration {
+        self.ttl(|case| case.spec.absolute_ttl_s).unwrap_or(settings.absolute_ttl)
+    }
+
+    fn ttl(&self, of: impl Fn(&Case) -> Option<f64>) -> Option<Duration> {
+        let asked = self.case.as_deref().and_then(of);
+        seconds(asked, "a time of the case").ok().flatten()
     }
 
     /// The same session again, where it was when it closed.
@@ -142,6 +176,8 @@ impl Spec {
             id: self.id.clone(),
             owner: Arc::clone(&self.owner),
             name: self.name.clone(),
+            case: self.case.clone(),
+            workspace: self.workspace.clone(),
             labels: self.labels.clone(),
             program: self.program.clone(),
             env: self.env.clone(),
@@ -188,11 +224,6 @@ impl Spec {
         let names: std::collections::BTreeSet<&String> =
             self.env.keys().chain(self.secrets.names()).collect();
         names.into_iter().cloned().collect()
-    }
-
-    /// The profile it was made from.
-    pub fn case_id(&self) -> Option<String> {
-        None
     }
 
     /// Can a command get round the rules?

@@ -10,6 +10,7 @@
 mod approve;
 mod attach;
 mod call;
+mod case;
 mod daemon;
 mod debug;
 mod docs;
@@ -94,6 +95,9 @@ enum Command {
     Approve(approve::ApproveArgs),
     /// Say no to commands that wait for a person
     Reject(approve::RejectArgs),
+    /// List, show, check and trust the profiles sessions are created from
+    #[command(subcommand)]
+    Case(case::CaseCommand),
     /// Make, list and revoke tokens for agents, viewers and operators
     #[command(subcommand)]
     Token(token::TokenCommand),
@@ -161,6 +165,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Stop(args) => talk(&base, async |config| daemon::stop(config, &args).await),
         Command::Approve(args) => talk(&base, async |config| approve::approve(config, args).await),
         Command::Reject(args) => talk(&base, async |config| approve::reject(config, args).await),
+        Command::Case(command) => talk(&base, async |config| case::run(config, command).await),
         Command::Token(command) => talk(&base, async |config| token::run(config, command).await),
         Command::Events(args) => talk(&base, async |config| events::follow(config, args).await),
         Command::Call(args) => talk(&base, async |config| call::call(config, &args).await),

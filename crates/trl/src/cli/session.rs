@@ -1,7 +1,7 @@
 //! `trl session`: the resident half.
 
 use std::cmp::Reverse;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -12,9 +12,10 @@ use trl_proto::session::{
 };
 use trl_proto::{Method, SessionId, by_name};
 
+use super::case::CaseArgs;
 use super::failure::Failure;
 use super::print::{self, Format, Output};
-use super::run::{Autostart, absolute, assignment};
+use super::run::{Autostart, assignment};
 use super::sandbox::SandboxArgs;
 use super::table::Table;
 use crate::client::{self, Auth, Client, Start};
@@ -67,6 +68,11 @@ pub(super) struct NewArgs {
     #[command(flatten)]
     sandbox: SandboxArgs,
     #[command(flatten)]
+    case: CaseArgs,
+    /// A secret variable, taken from our environment
+    #[arg(long, value_name = "NAME", value_parser = secret)]
+    secret_env: Vec<(String, String)>,
+    #[command(flatten)]
     autostart: Autostart,
     #[command(flatten)]
     output: Output,
@@ -86,6 +92,12 @@ pub(super) struct LsArgs {
     /// Only sessions with this label: NAME or NAME=VALUE
     #[arg(long)]
     label: Option<String>,
+    /// Only sessions of this case
+    #[arg(long, value_name = "ID")]
+    case: Option<String>,
+    /// Only sessions in this workspace
+    #[arg(long, value_name = "ID")]
+    workspace: Option<String>,
     #[command(flatten)]
     output: Output,
 }
@@ -177,7 +189,10 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
         argv: (!args.argv.is_empty()).then_some(args.argv),
         env: some(args.env),
         pass_env: (!args.pass_env.is_empty()).then_some(args.pass_env),
-        working_dir: Some(absolute(args.cwd.as_deref().unwrap_or(Path::new(".")))?),
+        secret_env: some(args.secret_env),
+        working_dir: args.case.start_dir(client, args.cwd.as_deref()).await?,
+        case_id: args.case.case,
+        workspace_id: args.case.workspace,
         name: args.name,
         timeout_s: args.timeout.map(|timeout| timeout.as_secs_f64()),
         labels: some(args.labels),
@@ -194,7 +209,8 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
 }
 
 async fn list(client: &Client, args: LsArgs) -> Result<(), Failure> {
-    let params = ListParams { state: args.state, label: args.label };
+    let params =
+        ListParams { state: args.state, label: args.label, case_id: args.case, workspace_id: args.workspace };
     let mut reply: Value = client.call(Method::SessionList, &params).await?;
     if let Some(Value::Array(sessions)) = reply.get_mut("sessions") {
         sessions.retain(|s| args.all || args.state.is_some() || s["state"] != "terminated");

@@ -145,6 +145,10 @@ pub(crate) static KEYS: &[Key] = &[
         "A terminal that is quiet and has no client for this long is destroyed; 0 is never"
     )
     .range(0..=LONGEST_S),
+    key!("cases.dir", settings.cases.dir, "Where the cases are that sessions can be created from")
+        .default_words("$XDG_CONFIG_HOME/trl/cases"),
+    key!("cases.default", settings.cases.default, "The case of sessions and terminals that name none")
+        .default_words("none"),
     key!("wire.max_line_bytes", wire.max_line_bytes, "The longest request line").range(1024..=GIB),
     key!("wire.max_connections", wire.max_connections, "Connections that may be open at once")
         .range(1..=1_000_000),
