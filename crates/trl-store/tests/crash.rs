@@ -78,7 +78,7 @@ async fn carry_out(store: &Store, dir: &Path, request: &RequestId) {
     let claim = store.claim_run(request, &execution, NOW).await.unwrap();
     let Claim::Claimed(record) = claim else { panic!("{claim:?}") };
     say(&format!("ack claim {request}"));
-    let mut new = support::execution(&record.request.session_id, &record.request.command);
+    let mut new = support::execution(record.request.session_id.as_ref().unwrap(), &record.request.command);
     new.id = execution.clone();
     say(&format!("try begin {execution}"));
     let durability = if request.as_str() < "r-n" { Durability::Durable } else { Durability::Soon };
