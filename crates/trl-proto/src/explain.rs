@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(
             why::<ListParams>(r#"{"state":"zzzzzzzz"}"#),
             "`state`: unknown value `zzzzzzzz`; \
-             known values: creating, ready, running, idle, closed, terminated"
+             known values: uninitialized, creating, ready, running, waiting_hitl, idle, closed, terminated"
         );
         assert_eq!(
             why::<ExecutionParams>(r#"{"execution_id":"é"}"#),
