@@ -126,19 +126,18 @@ impl Execution {
         logs: (Arc<Log>, Arc<Log>),
         sandbox: Option<Arc<Sandbox>>,
     ) -> Arc<Self> {
-        Self::known_as(ExecutionId::random(), place, owner, command, logs, sandbox)
+        Arc::new(Self::fresh(place, owner, command, logs, sandbox))
     }
 
-    pub fn known_as(
-        id: ExecutionId,
+    pub(crate) fn fresh(
         place: Place,
         owner: Arc<str>,
         command: &str,
         logs: (Arc<Log>, Arc<Log>),
         sandbox: Option<Arc<Sandbox>>,
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            id,
+    ) -> Self {
+        Self {
+            id: ExecutionId::random(),
             place,
             owner,
             command: command.into(),
@@ -149,7 +148,13 @@ impl Execution {
             sandbox,
             phase: watch::Sender::new(Phase::Queued),
             told: Mutex::default(),
-        })
+        }
+    }
+
+    /// Under the id it had in an earlier daemon.
+    pub(crate) fn known_as(mut self, id: Option<ExecutionId>) -> Arc<Self> {
+        self.id = id.unwrap_or(self.id);
+        Arc::new(self)
     }
 
     pub fn log(&self, stream: Stream) -> &Arc<Log> {

@@ -209,7 +209,7 @@ mod tests {
             ("env:\n  A: 1\n  A: 2\n", 3, 3, "the name `A` is there twice"),
             ("agent:\n  own_shell: off\n", 0, 0, "`command` is missing"),
             ("approval:\n  rules:\n    - alow: [ls]\n", 3, 7, "unknown field `alow`; did you mean `allow`?"),
-            ("shell: &x sh\n", 1, 8, "anchors, aliases and merge keys are not read"),
+            ("shell: &x sh\n", 1, 11, "anchors, aliases and merge keys are not read"),
             ("id: a\n---\nid: b\n", 0, 0, "a file holds one case"),
             ("   \n\n", 0, 0, "the file is empty"),
             ("# shell: sh\n", 0, 0, "the file is empty"),

@@ -203,8 +203,8 @@ impl Cases {
 
     /// The file as it is now; None when there is none.
     fn look(&self, shelf: &Shelf, id: &str) -> Option<Arc<Parsed>> {
-        let mut whole = u64::MAX;
-        match self.look_within(shelf, id, &mut whole) {
+        let mut unread = u64::MAX;
+        match self.look_within(shelf, id, &mut unread) {
             Look::There(parsed) => Some(parsed),
             Look::Missing | Look::TooMuch => None,
         }

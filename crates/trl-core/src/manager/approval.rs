@@ -55,10 +55,13 @@ pub(super) enum Judged<'a> {
 pub(super) enum Gate {
     Open,
     /// When a person has answered.
-    Later {
-        request: RequestId,
-        answer: oneshot::Receiver<Answer>,
-    },
+    Later(Later),
+}
+
+/// An answer that is to come.
+pub(super) struct Later {
+    pub(super) request: RequestId,
+    pub(super) answer: oneshot::Receiver<Answer>,
 }
 
 impl Manager {
@@ -166,7 +169,7 @@ impl Manager {
                 let asked = self.engine.desk.ask(asking(&fresh, judgement, rules, caller)).await?;
                 Ok(match asked {
                     Asked::Granted => Gate::Open,
-                    Asked::Recorded { request, answer } => Gate::Later { request, answer },
+                    Asked::Recorded { request, answer } => Gate::Later(Later { request, answer }),
                 })
             }
         }

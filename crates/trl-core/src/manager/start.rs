@@ -8,14 +8,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
 use trl_proto::exec::{Approval, RunParams};
 use trl_proto::session::CreateParams;
 use trl_proto::start::{StartParams, StartStdin, StdinName};
 use trl_proto::text::decode;
-use trl_proto::{Error, RequestId, terminal};
+use trl_proto::{Error, terminal};
 
-use super::approval::{Fresh, Gate, Judged};
+use super::approval::{Fresh, Gate, Judged, Later};
 use super::executions::{Caller, checked_output_bytes};
 use super::idempotency::Claim;
 use super::{CaseWish, Manager};
@@ -131,29 +130,20 @@ impl Manager {
             Gate::Open => {
                 self.bring_up(spec, Some(order), caller).await?;
             }
-            Gate::Later { request, answer } => {
+            Gate::Later(later) => {
                 self.engine.executions.add(&execution);
-                execution.ask(request.clone());
+                execution.ask(later.request.clone());
                 let (manager, caller) = (Arc::clone(self), caller.clone());
-                tokio::spawn(async move {
-                    manager.start_when_answered(spec, order, caller, request, answer).await
-                });
+                tokio::spawn(async move { manager.start_when_answered(spec, order, caller, later).await });
             }
         }
         Ok(execution)
     }
 
     /// A fresh process that a person was asked about.
-    async fn start_when_answered(
-        &self,
-        mut spec: Spec,
-        order: Order,
-        caller: Caller,
-        request: RequestId,
-        answer: oneshot::Receiver<Answer>,
-    ) {
+    async fn start_when_answered(&self, mut spec: Spec, order: Order, caller: Caller, later: Later) {
         let execution = Arc::clone(&order.execution);
-        let refused = match answer.await.unwrap_or(Answer::Cancelled) {
+        let refused = match later.answer.await.unwrap_or(Answer::Cancelled) {
             Answer::Approved { command } => {
                 if let (Some(command), Program::Direct { argv, .. }) = (&command, &mut spec.program) {
                     execution.edit(command);
@@ -162,7 +152,7 @@ impl Manager {
                 self.bring_up(spec, Some(order), &caller).await.err()
             }
             Answer::Cancelled => return order.never_ran(&self.engine, spec.working_dir),
-            no => Some(refusal(&request, no)),
+            no => Some(refusal(&later.request, no)),
         };
         if let Some(error) = refused {
             self.engine.executions.refuse(&execution, error);

@@ -8,7 +8,7 @@ use trl_proto::exec::Approval;
 use trl_proto::terminal::{CreateParams, ListParams};
 use trl_proto::{Error, ErrorCode, TerminalId};
 
-use super::approval::{Fresh, Gate, Judged};
+use super::approval::{Fresh, Gate, Judged, Later};
 use super::{Caller, Manager};
 use crate::approval::{Answer, boundary, refusal};
 use crate::env::Env;
@@ -62,7 +62,7 @@ impl Manager {
         };
         match self.gate(fresh, caller).await? {
             Gate::Open => Ok(()),
-            Gate::Later { request, answer } => {
+            Gate::Later(Later { request, answer }) => {
                 if let Some(execution) = execution {
                     execution.ask(request.clone());
                 }

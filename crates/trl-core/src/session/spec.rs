@@ -211,8 +211,8 @@ impl Spec {
         logs: (Arc<Log>, Arc<Log>),
     ) -> Arc<Execution> {
         let place = Place::Session(self.id.clone());
-        let id = id.unwrap_or_else(ExecutionId::random);
-        Execution::known_as(id, place, Arc::clone(&self.owner), command, logs, self.sandbox.clone())
+        let sandbox = self.sandbox.clone();
+        Execution::fresh(place, Arc::clone(&self.owner), command, logs, sandbox).known_as(id)
     }
 
     /// `KEY=value` items for execve.
