@@ -59,7 +59,8 @@ fn word(bytes: &[u8], pos: &mut usize, first: bool) -> Result<Word, Opaque> {
     if bytes[from] == b'\'' && !first {
         let inner = &bytes[from + 1..];
         let len = inner.iter().position(|byte| *byte == b'\'').unwrap_or(inner.len());
-        let sound = inner[..len].iter().all(|byte| matches!(byte, 0x20..=0x7e) && !matches!(byte, b'\\' | b'!'));
+        let sound =
+            inner[..len].iter().all(|byte| matches!(byte, 0x20..=0x7e) && !matches!(byte, b'\\' | b'!'));
         if len == inner.len() || !sound {
             return Err(Opaque { why: "a quoted string", at: from });
         }
@@ -105,20 +106,25 @@ mod tests {
     #[test]
     fn the_simplest_commands_are_plain_everywhere() {
         let commands = read("git log -n 3 --format=oneline && grep 'a b' x/y.txt | wc -l; ls\n").unwrap();
-        let words: Vec<Vec<_>> = commands.iter().map(|c| c.words.iter().map(|w| w.text.as_str()).collect()).collect();
-        assert_eq!(words, [
-            vec!["git", "log", "-n", "3", "--format=oneline"],
-            vec!["grep", "a b", "x/y.txt"],
-            vec!["wc", "-l"],
-            vec!["ls"],
-        ]);
+        let words: Vec<Vec<_>> =
+            commands.iter().map(|c| c.words.iter().map(|w| w.text.as_str()).collect()).collect();
+        assert_eq!(
+            words,
+            [
+                vec!["git", "log", "-n", "3", "--format=oneline"],
+                vec!["grep", "a b", "x/y.txt"],
+                vec!["wc", "-l"],
+                vec!["ls"],
+            ]
+        );
     }
 
     #[test]
     fn all_else_is_opaque() {
         for text in [
-            "a \"b\"", "a $b", "a *", "a > b", "a=b", "a b=", "a &", "a &&", "a ;; b", "(a)", "and a", "not a", "begin",
-            "a 'b\\'", "a 'b", "a 'b'c", "a\tb", "a ~", "a {b}", "a @b", "a =b", "a |& b", "a %1", "a ^b", "a #b", "a\\b",
+            "a \"b\"", "a $b", "a *", "a > b", "a=b", "a b=", "a &", "a &&", "a ;; b", "(a)", "and a",
+            "not a", "begin", "a 'b\\'", "a 'b", "a 'b'c", "a\tb", "a ~", "a {b}", "a @b", "a =b", "a |& b",
+            "a %1", "a ^b", "a #b", "a\\b",
         ] {
             let read = read(text);
             assert!(read.is_err() || text == "a b=", "{text:?}: {read:?}");

@@ -7,7 +7,7 @@
 //!  '...'                                       itself; no two quoted pieces side by side (zsh's RC_QUOTES)
 //!  "..."                                       itself, with \$ \` \" \\ ; $NAME and ${NAME} leave only its beginning known
 //!  \c                                          c, for a printable c
-//!  * ? [ { } ~ ^ # and a leading =             leave only its beginning known: shells and their options disagree on them,
+//!  * ? [ { } ~ ^ # and = first or after = :    leave only its beginning known: shells and their options disagree on them,
 //!                                              but none of them runs anything for it
 //!  $NAME ${NAME} $? $1 ...                     leave nothing known
 //! ```
@@ -45,6 +45,8 @@ struct Draft {
     name_len: Option<usize>,
     quoted: bool,
     has_newline: bool,
+    /// Braces that are open.
+    braces: usize,
 }
 
 impl Draft {
@@ -120,7 +122,8 @@ impl<'a> Lexer<'a> {
         self.whole_word_is_sound(from, &draft)?;
         let at = from..self.pos;
         let known = draft.known.unwrap_or(Known::Exactly);
-        let text = String::from_utf8(draft.text).map_err(|_| Opaque { why: "a broken character", at: from })?;
+        let text =
+            String::from_utf8(draft.text).map_err(|_| Opaque { why: "a broken character", at: from })?;
         Ok(Lexed {
             word: Word { text, known, at },
             name_len: draft.name_len,
@@ -134,7 +137,8 @@ impl<'a> Lexer<'a> {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => draft.push(byte),
             b'_' | b'.' | b'/' | b':' | b',' | b'@' | b'%' | b'+' | b'-' | b']' => draft.push(byte),
-            b'=' if first => draft.lose(Known::Beginning),
+            // zsh's `=name` is the path of a program; in a value it begins anew.
+            b'=' if first || matches!(self.bytes[self.pos - 1], b'=' | b':') => draft.lose(Known::Beginning),
             b'=' => {
                 if draft.name_len.is_none() && is_name(&self.bytes[from..self.pos]) {
                     draft.name_len = Some(self.pos - from);
@@ -147,13 +151,20 @@ impl<'a> Lexer<'a> {
                 draft.text.clear();
                 draft.lose(Known::Beginning);
             }
-            b'{' if first && self.ahead(1) == Some(b'}') && self.ends_at(2) => {
+            b'{' if self.ahead(1) == Some(b'}') => {
                 draft.push(b'{');
                 draft.push(b'}');
                 self.pos += 1;
             }
-            b'}' if first => return self.opaque("a brace"),
-            b'*' | b'?' | b'[' | b'{' | b'}' | b'~' | b'^' => draft.lose(Known::Beginning),
+            // zsh takes any other for the end of a group, even within a word.
+            b'}' if draft.braces == 0 => return self.opaque("a brace"),
+            b'{' | b'}' => {
+                draft.braces = if byte == b'{' { draft.braces + 1 } else { draft.braces - 1 };
+                draft.lose(Known::Beginning);
+            }
+            // busybox ash reads `&&` and `<` as words behind it, wherever it stands.
+            b'[' if !first && self.bytes[self.pos - 1] == b'[' => return self.opaque("`[[`"),
+            b'*' | b'?' | b'[' | b'~' | b'^' => draft.lose(Known::Beginning),
             b'!' if self.history_is_not_meant() => draft.push(byte),
             b'!' => return self.opaque("`!`"),
             b'`' => return self.opaque("a command substitution"),
@@ -167,7 +178,7 @@ impl<'a> Lexer<'a> {
 
     fn whole_word_is_sound(&self, from: usize, draft: &Draft) -> Result<(), Opaque> {
         let spelled = &self.bytes[from..self.pos];
-        if spelled == b"{" {
+        if draft.braces > 0 {
             return self.opaque("a brace");
         }
         if matches!(self.peek(), Some(b'<' | b'>')) {
@@ -178,11 +189,6 @@ impl<'a> Lexer<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Whether a word would end `by` bytes from here.
-    fn ends_at(&self, by: usize) -> bool {
-        matches!(self.ahead(by), None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|'))
     }
 
     fn history_is_not_meant(&self) -> bool {
@@ -288,7 +294,10 @@ impl<'a> Lexer<'a> {
             return self.opaque("an expansion");
         }
         // zsh reads a subscript there, and computes it; after `$1` dash and bash disagree on more digits.
-        if !braced && (after == Some(b'[') || (rest[0].is_ascii_digit() && after.is_some_and(|b| b.is_ascii_digit()))) {
+        if !braced
+            && (after == Some(b'[')
+                || (rest[0].is_ascii_digit() && after.is_some_and(|b| b.is_ascii_digit())))
+        {
             return self.opaque("an expansion");
         }
         draft.lose(left);

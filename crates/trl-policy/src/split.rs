@@ -18,9 +18,40 @@ pub const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 /// Words that begin something other than a simple command in one of the shells.
 const RESERVED: [&str; 34] = [
-    "!", "[[", "]]", "{", "}", "case", "coproc", "do", "done", "elif", "else", "end", "esac", "fi", "for", "foreach",
-    "function", "if", "in", "nocorrect", "noglob", "repeat", "select", "then", "until", "while", "and", "or", "not",
-    "begin", "switch", "always", "namespace", "nameref",
+    "!",
+    "[[",
+    "]]",
+    "{",
+    "}",
+    "case",
+    "coproc",
+    "do",
+    "done",
+    "elif",
+    "else",
+    "end",
+    "esac",
+    "fi",
+    "for",
+    "foreach",
+    "function",
+    "if",
+    "in",
+    "nocorrect",
+    "noglob",
+    "repeat",
+    "select",
+    "then",
+    "until",
+    "while",
+    "and",
+    "or",
+    "not",
+    "begin",
+    "switch",
+    "always",
+    "namespace",
+    "nameref",
 ];
 
 /// Splits a text as the given shell would.
@@ -39,8 +70,11 @@ pub fn split(shell: ShellKind, text: &str) -> Split {
 
 /// Whether a command of that name is a simple command in every shell.
 pub(crate) fn is_plain_name(name: &str) -> bool {
-    let first_is_fine =
-        name == "[" || matches!(name.as_bytes().first(), Some(b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'/' | b':'));
+    let first_is_fine = name == "["
+        || matches!(
+            name.as_bytes().first(),
+            Some(b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'/' | b':')
+        );
     first_is_fine && !name.contains(['=', '\n']) && !RESERVED.contains(&name)
 }
 
@@ -79,8 +113,10 @@ impl<'a> Reader<'a> {
 
     /// To the first byte of the next command, if there is one.
     fn to_next_command(&mut self) -> Result<bool, Opaque> {
-        let must_follow =
-            self.commands.last().is_some_and(|command| matches!(command.joint, Joint::And | Joint::Or | Joint::Pipe));
+        let must_follow = self
+            .commands
+            .last()
+            .is_some_and(|command| matches!(command.joint, Joint::And | Joint::Or | Joint::Pipe));
         loop {
             self.blanks()?;
             match self.lexer.peek() {
@@ -94,7 +130,11 @@ impl<'a> Reader<'a> {
     }
 
     fn at_line_start(&self) -> bool {
-        self.lexer.bytes[..self.lexer.pos].iter().rev().take_while(|byte| **byte != b'\n').all(|b| matches!(b, b' ' | b'\t'))
+        self.lexer.bytes[..self.lexer.pos]
+            .iter()
+            .rev()
+            .take_while(|byte| **byte != b'\n')
+            .all(|b| matches!(b, b' ' | b'\t'))
     }
 
     /// A line of its own, and harmless even where comments are off and it is read as a command named `#`.
@@ -175,7 +215,11 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         // The one name with a bracket: `[` is a command only when it stands alone.
-        let word = if spelled == b"[" { Word { known: Known::Exactly, text: "[".into(), ..lexed.word } } else { lexed.word };
+        let word = if spelled == b"[" {
+            Word { known: Known::Exactly, text: "[".into(), ..lexed.word }
+        } else {
+            lexed.word
+        };
         match word.literal() {
             Some(name) if is_plain_name(name) && (name != "[" || !lexed.quoted) => {
                 command.words.push(word);
@@ -229,7 +273,9 @@ impl<'a> Reader<'a> {
             return self.lexer.opaque("a continued line in a redirection");
         }
         match self.lexer.peek() {
-            None | Some(b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'!' | b'#') => self.lexer.opaque("a redirection"),
+            None | Some(b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'!' | b'#') => {
+                self.lexer.opaque("a redirection")
+            }
             Some(_) => Ok(self.word()?.word),
         }
     }
@@ -239,7 +285,8 @@ impl<'a> Reader<'a> {
         while matches!(self.lexer.peek(), Some(b' ' | b'\t')) {
             self.lexer.pos += 1;
         }
-        if !matches!(self.lexer.peek(), Some(b'a'..=b'z' | b'A'..=b'Z' | b'\'' | b'"')) || self.here.is_some() {
+        if !matches!(self.lexer.peek(), Some(b'a'..=b'z' | b'A'..=b'Z' | b'\'' | b'"')) || self.here.is_some()
+        {
             return self.lexer.opaque("a here-document");
         }
         let lexed = self.lexer.word()?;
@@ -298,7 +345,9 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
             let sound = line.iter().all(|byte| {
-                (*byte == b'\t' || *byte >= 0x20) && *byte != 0x7f && (here.quoted || !matches!(byte, b'$' | b'`' | b'\\'))
+                (*byte == b'\t' || *byte >= 0x20)
+                    && *byte != 0x7f
+                    && (here.quoted || !matches!(byte, b'$' | b'`' | b'\\'))
             });
             if !sound {
                 return self.lexer.opaque("an expansion or a control character in a here-document");
@@ -309,8 +358,10 @@ impl<'a> Reader<'a> {
 
     fn keep_body(&mut self, here: &Here, from: usize, to: usize) {
         let body = String::from_utf8_lossy(&self.lexer.bytes[from..to]).into_owned();
-        if let Some(redirection) =
-            self.commands.get_mut(here.command).and_then(|command| command.redirections.get_mut(here.redirection))
+        if let Some(redirection) = self
+            .commands
+            .get_mut(here.command)
+            .and_then(|command| command.redirections.get_mut(here.redirection))
         {
             redirection.target.text = body;
         }
@@ -341,9 +392,10 @@ mod tests {
 
     #[test]
     fn quotes_are_removed() {
-        assert_eq!(words(r#"git commit -m "a \"b\" \\n \d" 'it'\''s' x\ y"#), [[
-            "git", "commit", "-m", r#"a "b" \n \d"#, "it's", "x y"
-        ]]);
+        assert_eq!(
+            words(r#"git commit -m "a \"b\" \\n \d" 'it'\''s' x\ y"#),
+            [["git", "commit", "-m", r#"a "b" \n \d"#, "it's", "x y"]]
+        );
     }
 
     #[test]
@@ -351,13 +403,16 @@ mod tests {
         let text = "cd /x && git push | tee log; ls\nA=1 make >out 2>&1 &";
         let commands = plain(text);
         let pieces: Vec<_> = commands.iter().map(|c| (&text[c.at.clone()], c.joint)).collect();
-        assert_eq!(pieces, [
-            ("cd /x", Joint::And),
-            ("git push", Joint::Pipe),
-            ("tee log", Joint::Then),
-            ("ls", Joint::Then),
-            ("A=1 make >out 2>&1", Joint::Background),
-        ]);
+        assert_eq!(
+            pieces,
+            [
+                ("cd /x", Joint::And),
+                ("git push", Joint::Pipe),
+                ("tee log", Joint::Then),
+                ("ls", Joint::Then),
+                ("A=1 make >out 2>&1", Joint::Background),
+            ]
+        );
         assert_eq!(commands[4].assignments[0].name, "A");
         assert_eq!(commands[4].redirections.len(), 2);
     }
@@ -366,15 +421,18 @@ mod tests {
     fn what_a_shell_expands_is_known_as_far_as_it_goes() {
         let command = &plain(r#"ls src/*.rs $x "$HOME/a" HEAD~1 {a,b} {} a=~/b"#)[0];
         let known: Vec<_> = command.words[1..].iter().map(|w| (w.text.as_str(), w.known)).collect();
-        assert_eq!(known, [
-            ("src/", Known::Beginning),
-            ("", Known::Nothing),
-            ("", Known::Beginning),
-            ("HEAD", Known::Beginning),
-            ("", Known::Beginning),
-            ("{}", Known::Exactly),
-            ("a=", Known::Beginning),
-        ]);
+        assert_eq!(
+            known,
+            [
+                ("src/", Known::Beginning),
+                ("", Known::Nothing),
+                ("", Known::Beginning),
+                ("HEAD", Known::Beginning),
+                ("", Known::Beginning),
+                ("{}", Known::Exactly),
+                ("a=", Known::Beginning),
+            ]
+        );
     }
 
     #[test]
@@ -410,10 +468,52 @@ mod tests {
     #[test]
     fn the_rest_is_opaque() {
         for text in [
-            "$(ls)", "`ls`", "a `b`", "a <(b)", "(a)", "{ a; }", "if a; then b; fi", "! a", "a &> b", "a |& b", "a;; b",
-            "a <<< b", "> x", "a >| b", "a >! b", "a >& b", "a 12> b", "a {fd}> b", "a <1-5>", "a $'b'", "a ${b:-c}",
-            "a $((1))", "a $x[1]", "=ls", "- a", "%1", "a\r", "a\x0b", "a\u{a0}b", "a 'b", "a \"b", "a && ", "&& a", "a\\",
-            "a=(b)", "a[1]=b", "a+=b", "f() { a; }", "a 'b''c'", "a #b", "a !b", "~/a", "a | | b", "$x a", "a & & b", "a &b",
+            "$(ls)",
+            "`ls`",
+            "a `b`",
+            "a <(b)",
+            "(a)",
+            "{ a; }",
+            "if a; then b; fi",
+            "! a",
+            "a &> b",
+            "a |& b",
+            "a;; b",
+            "a <<< b",
+            "> x",
+            "a >| b",
+            "a >! b",
+            "a >& b",
+            "a 12> b",
+            "a {fd}> b",
+            "a <1-5>",
+            "a $'b'",
+            "a ${b:-c}",
+            "a $((1))",
+            "a $x[1]",
+            "=ls",
+            "- a",
+            "%1",
+            "a\r",
+            "a\x0b",
+            "a\u{a0}b",
+            "a 'b",
+            "a \"b",
+            "a && ",
+            "&& a",
+            "a\\",
+            "a=(b)",
+            "a[1]=b",
+            "a+=b",
+            "f() { a; }",
+            "a 'b''c'",
+            "a #b",
+            "a !b",
+            "~/a",
+            "a | | b",
+            "$x a",
+            "a & & b",
+            "a &b",
         ] {
             let _ = why(text);
         }

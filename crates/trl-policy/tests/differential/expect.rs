@@ -85,8 +85,10 @@ fn is_uncertain(command: &Command) -> bool {
             Direction::Write | Direction::Append => {
                 let name = &one.target.text;
                 // zsh's MULTIOS, or a directory, or a name nobody can write.
-                command.redirections.len() > 1 && command.redirections.iter().any(|one| one.target.text == "-")
-                    || !(name == "/dev/null" || name.chars().all(|c| c.is_ascii_alphanumeric()) && !name.is_empty())
+                command.redirections.len() > 1
+                    && command.redirections.iter().any(|one| one.target.text == "-")
+                    || !(name == "/dev/null"
+                        || name.chars().all(|c| c.is_ascii_alphanumeric()) && !name.is_empty())
             }
         })
         || command.redirections.iter().filter(|one| one.direction == Direction::Duplicate).count() > 1
@@ -100,7 +102,13 @@ pub(crate) fn agrees(commands: &[Command], log: &[Vec<Vec<u8>>]) -> bool {
 }
 
 /// Finds for each command its record, or none where it need not have run, until every record is someone's.
-fn assign(commands: &[Command], fates: &[Fate], left: &[usize], log: &[Vec<Vec<u8>>], used: &mut Vec<bool>) -> bool {
+fn assign(
+    commands: &[Command],
+    fates: &[Fate],
+    left: &[usize],
+    log: &[Vec<Vec<u8>>],
+    used: &mut Vec<bool>,
+) -> bool {
     let Some((first, rest)) = left.split_first() else { return used.iter().all(|used| *used) };
     if fates[*first] != Fate::Skipped {
         for at in 0..log.len() {

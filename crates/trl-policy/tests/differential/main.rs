@@ -31,6 +31,7 @@ fn shells_do_what_the_splitter_says() {
     let mut noise = noise::Noise::new(seed);
     let shells = shells::Shells::find();
     let (mut plain, mut run) = (0_u64, 0_u64);
+    let mut mismatches = Vec::new();
     let mut batch: Vec<(String, Vec<Command>)> = Vec::new();
     for at in 0..strings {
         let text = noise.text();
@@ -42,10 +43,15 @@ fn shells_do_what_the_splitter_says() {
             }
         }
         if batch.len() == BATCH || at + 1 == strings {
-            shells.check(&batch);
+            mismatches.extend(shells.check(&batch));
             batch.clear();
         }
     }
-    println!("{strings} strings, {plain} plain, {run} run by {}: no mismatch", shells.names());
+    println!(
+        "{strings} strings, {plain} plain, {run} run by {}: {} mismatches",
+        shells.names(),
+        mismatches.len()
+    );
+    assert!(mismatches.is_empty(), "{}", mismatches[..mismatches.len().min(20)].join("\n"));
     assert!(run * 10 > strings, "the noise is too wild to test anything: {run} of {strings} were run");
 }

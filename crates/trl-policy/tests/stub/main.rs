@@ -21,6 +21,8 @@ fn main() -> ExitCode {
     if log.and_then(|mut log| log.write_all(&record)).is_err() {
         return ExitCode::from(99);
     }
-    let name = words.first().map(|word| word.as_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec());
+    let name = words
+        .first()
+        .map(|word| word.as_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec());
     ExitCode::from(u8::from(name.is_some_and(|name| name.starts_with(b"f"))))
 }
