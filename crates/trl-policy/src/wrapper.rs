@@ -290,7 +290,9 @@ fn find(rest: &[Word]) -> Wrapped {
                     if word.known != Known::Exactly && word.known != Known::Beginning {
                         return Wrapped::Unclear("the command it runs is not known");
                     }
-                    if matches!(word.literal(), Some(";" | "+")) {
+                    // `+` is a word like any other unless it stands behind `{}`.
+                    let behind_braces = command.last().is_some_and(|last| last.text == "{}");
+                    if word.literal() == Some(";") || (word.literal() == Some("+") && behind_braces) {
                         ended = true;
                         break;
                     }
@@ -419,6 +421,7 @@ mod tests {
             ("xargs -0 -n1 git push", "git push ?"),
             ("xargs -I{} git push {} x", "git push ? x"),
             ("find . -name '*.rs' -exec git push {} ';'", "git push ?"),
+            ("find . -exec git + push {} +", "git + push ?"),
             ("sh -c 'git push'", "script git push"),
             ("bash -ec 'git push' x y", "script git push"),
             ("eval git 'push x'", "script git push x"),
