@@ -21,6 +21,7 @@ mod latency;
 mod memory;
 mod output;
 mod pattern;
+mod policy;
 mod procfs;
 mod pty;
 mod push;
@@ -38,12 +39,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use report::Report;
 
-const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|sandbox|memory|screen|terminals|keys]... \
+const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|sandbox|memory|screen|terminals|keys|policy]... \
                      [--trl PATH] [--quick] [--save]";
 
 type Suite = fn(&Plan, &mut Report) -> Result<()>;
 
-const SUITES: [(&str, Suite); 11] = [
+const SUITES: [(&str, Suite); 12] = [
     ("latency", latency::run),
     ("burst", burst::run),
     ("output", output::run),
@@ -55,6 +56,7 @@ const SUITES: [(&str, Suite); 11] = [
     ("screen", screen::run),
     ("terminals", terminals::run),
     ("keys", keys::run),
+    ("policy", policy::run),
 ];
 
 /// The shells every bar is about.

@@ -298,9 +298,8 @@ pub(crate) fn caution(words: &[Word], shell: ShellKind) -> Option<&'static str> 
         "read" | "unset" => {
             rest.iter().any(|word| !is_name_or_option(word)).then_some("the shell computes its words")
         }
-        "exit" | "return" | "shift" | "break" | "continue" | "wait" | "umask" | "ulimit" | "sleep"
-        | "kill"
-            if shell == ShellKind::Zsh && name != "sleep" =>
+        "exit" | "return" | "shift" | "break" | "continue" | "wait" | "umask" | "ulimit" | "kill"
+            if shell == ShellKind::Zsh =>
         {
             rest.iter().any(|word| !is_tame(word)).then_some("zsh computes its words")
         }
@@ -464,7 +463,7 @@ fn shell_needs_a_script(rest: &[Word]) -> bool {
         match word.literal() {
             Some("-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file") => drop(words.next()),
             Some("--version" | "--help") => return false,
-            Some("--") => return words.next().is_none_or(is_input),
+            Some("--") => return words.next().is_none_or(|word| is_input(word)),
             Some(text) if text.starts_with("--") => {}
             Some(text) if text.starts_with('-') && text.len() > 1 => {
                 if text.contains('c') {
@@ -480,10 +479,9 @@ fn shell_needs_a_script(rest: &[Word]) -> bool {
     true
 }
 
+/// Whether what it names may be the input.
 fn is_input(word: &Word) -> bool {
     ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].iter().any(|input| word.may_be(input))
-        && word.known != Known::Beginning
-        || word.known == Known::Beginning && word.text.is_empty()
 }
 
 #[cfg(test)]

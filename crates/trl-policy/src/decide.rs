@@ -61,12 +61,15 @@ pub fn decide(rules: &RuleSet, scene: Scene<'_>, command: &str) -> Judgement {
     let mut segments = Vec::with_capacity(commands.len());
     let mut place = scene.place;
     for one in &commands {
+        let earlier = std::mem::take(&mut judge.names);
         let ruling = simple(&mut judge, one, place);
+        let moves = judge.names.iter().any(|name| changes_directory(name));
         segments.push(segment(&command[one.at.clone()], Some(one.at.clone()), ruling));
         segments.extend(writes(&judge, one, place, command));
-        if changes_directory(one) {
+        if moves {
             place.cwd = None;
         }
+        names_of_both(&mut judge.names, earlier);
     }
     conclude(segments, judge.names)
 }
@@ -169,9 +172,9 @@ fn simple(judge: &mut Judge<'_>, command: &Command, place: Place<'_>) -> Ruling 
         };
     }
     // Which file that is depends on what ran before it, so nobody can look at it beforehand.
-    let elsewhere =
-        place.cwd.is_none() && judge.names.iter().any(|name| name.contains('/') && !name.starts_with('/'));
-    if elsewhere && ruling.verdict == Verdict::Allow && ruling.rule.is_some() {
+    let moved = place.cwd.is_none() || judge.names.iter().any(|name| changes_directory(name));
+    let relative = judge.names.iter().any(|name| name.contains('/') && !name.starts_with('/'));
+    if moved && relative && ruling.verdict == Verdict::Allow && ruling.rule.is_some() {
         return judge.at_least_ask("its program is looked up in a directory that is not known");
     }
     ruling
@@ -192,10 +195,15 @@ fn writes(judge: &Judge<'_>, command: &Command, place: Place<'_>, text: &str) ->
     segments
 }
 
-fn changes_directory(command: &Command) -> bool {
-    command.words.iter().take(2).any(|word| {
-        matches!(word.literal(), Some("cd" | "pushd" | "popd" | "chdir" | "eval" | "source" | "."))
-    })
+fn changes_directory(name: &str) -> bool {
+    matches!(name, "cd" | "pushd" | "popd" | "chdir" | "eval" | "source" | ".")
+}
+
+/// Each name once, in the order they came.
+fn names_of_both(names: &mut Vec<String>, mut earlier: Vec<String>) {
+    names.retain(|name| !earlier.contains(name));
+    earlier.append(names);
+    *names = earlier;
 }
 
 fn segment(text: &str, at: Option<Range<usize>>, ruling: Ruling) -> Segment {

@@ -7,7 +7,7 @@
 //!  '...'                                       itself; no two quoted pieces side by side (zsh's RC_QUOTES)
 //!  "..."                                       itself, with \$ \` \" \\ ; $NAME and ${NAME} leave only its beginning known
 //!  \c                                          c, for a printable c
-//!  * ? [ { } ~ ^ # and = first or after = :           leave only its beginning known: shells and their options disagree on them,
+//!  * ? [ { } ~ ^ # and = first or after = :    leave only its beginning known: shells and their options disagree on them,
 //!                                              but none of them runs anything for it
 //!  $NAME ${NAME} $? $1 ...                     leave nothing known
 //! ```

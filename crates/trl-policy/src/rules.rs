@@ -97,8 +97,11 @@ impl RuleSet {
         let mut set = Self::empty();
         let mut default = None;
         let mut floor = Verdict::Allow;
+        let mut spoken = false;
         for source in sources {
+            let before = set.words.len() + set.files.len();
             set.add(source);
+            spoken |= source.trust == Trust::Full && set.words.len() + set.files.len() > before;
             let Some(own) = source.spec.as_ref().ok().and_then(|spec| spec.default) else { continue };
             match source.trust {
                 Trust::Full => default = Some(own),
@@ -106,8 +109,8 @@ impl RuleSet {
                 Trust::Grants => {}
             }
         }
-        // Where nobody wrote a rule nothing is asked; where somebody did, the rest is.
-        let unsaid = if set.words.is_empty() && set.files.is_empty() { Verdict::Allow } else { Verdict::Ask };
+        // Where nobody wrote a rule nothing is asked; where somebody did, the rest is. Whoever only narrows has no say in that.
+        let unsaid = if spoken { Verdict::Ask } else { Verdict::Allow };
         set.default = stricter(default.unwrap_or(unsaid), floor);
         set
     }

@@ -108,7 +108,9 @@ pub(crate) fn prefix(words: &[Word]) -> Option<String> {
     let name = words.first()?.literal()?;
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./+".contains(&byte));
     let base = base(name);
-    if !plain || matches!(name, "." | "[") || is_interpreter(name) || STRONG.contains(&base) {
+    // What `./run.sh` is depends on where the shell is.
+    let relative = name.contains('/') && !name.starts_with('/');
+    if !plain || relative || matches!(name, "." | "[") || is_interpreter(name) || STRONG.contains(&base) {
         return None;
     }
     if !WITH_VERBS.contains(&base) {
@@ -164,7 +166,7 @@ mod tests {
             ("npm run build", "npm run build"),
             ("docker compose up -d", "docker compose up"),
             ("gh pr view 1", "gh pr view"),
-            ("./run.sh a", "./run.sh"),
+            ("/opt/x/run.sh a", "/opt/x/run.sh"),
             ("make test", "make test"),
             ("find . -name x", "find"),
         ] {
@@ -200,6 +202,7 @@ mod tests {
             "rm -rf x",
             "curl x",
             "source x",
+            "./run.sh a",
             "timeout 5 x",
             "cargo run",
             "go run x",

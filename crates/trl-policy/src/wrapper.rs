@@ -66,7 +66,7 @@ const fn spec(name: &'static str, flags: &'static str, valued: &'static str) -> 
 }
 
 const SPECS: [Spec; 14] = [
-    Spec { long_valued: &["--chdir"], long_flags: &["--null"], variables: true, ..spec("env", "0v", "C") },
+    Spec { long_flags: &["--null"], variables: true, ..spec("env", "0v", "") },
     Spec {
         long_flags: &["--foreground", "--preserve-status", "--verbose"],
         long_valued: &["--kill-after", "--signal"],
@@ -116,10 +116,23 @@ const XARGS: Spec = Spec {
 pub(crate) fn unwrap(words: &[Word], shell: ShellKind) -> Wrapped {
     let Some((name, rest)) = words.split_first() else { return Wrapped::No };
     let Some(path) = name.literal() else { return Wrapped::Unclear("its name is not known") };
-    // A wrapper of that name elsewhere may be another program; what it runs is judged, and so is it.
+    match by_name(base(path), rest, shell) {
+        // A program of that name elsewhere may be anything: it needs a rule of its own.
+        Wrapped::Yes { inner, variables, caution, .. } if !is_of_the_system(path) => {
+            Wrapped::Yes { own: Own::Judged, inner, variables, caution }
+        }
+        wrapped => wrapped,
+    }
+}
+
+fn is_of_the_system(path: &str) -> bool {
     let name = base(path);
+    path == name || path.strip_suffix(name).is_some_and(|dir| matches!(dir, "/bin/" | "/usr/bin/"))
+}
+
+fn by_name(name: &str, rest: &[Word], shell: ShellKind) -> Wrapped {
     match name {
-        "eval" if path == name => eval(rest, shell),
+        "eval" => eval(rest, shell),
         "command" if rest.first().is_some_and(|word| matches!(word.literal(), Some("-v" | "-V"))) => {
             Wrapped::No
         }
@@ -277,7 +290,9 @@ fn find(rest: &[Word]) -> Wrapped {
                     if word.known != Known::Exactly && word.known != Known::Beginning {
                         return Wrapped::Unclear("the command it runs is not known");
                     }
-                    if matches!(word.literal(), Some(";" | "+")) {
+                    // `+` is a word like any other unless it stands behind `{}`.
+                    let behind_braces = command.last().is_some_and(|last| last.text == "{}");
+                    if word.literal() == Some(";") || (word.literal() == Some("+") && behind_braces) {
                         ended = true;
                         break;
                     }
@@ -406,6 +421,7 @@ mod tests {
             ("xargs -0 -n1 git push", "git push ?"),
             ("xargs -I{} git push {} x", "git push ? x"),
             ("find . -name '*.rs' -exec git push {} ';'", "git push ?"),
+            ("find . -exec git + push {} +", "git + push ?"),
             ("sh -c 'git push'", "script git push"),
             ("bash -ec 'git push' x y", "script git push"),
             ("eval git 'push x'", "script git push x"),

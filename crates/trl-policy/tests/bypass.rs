@@ -39,6 +39,7 @@ fn rules(default: Verdict) -> RuleSet {
         "tee",
         "read",
         "head",
+        "./run.sh",
     ];
     RuleSet::compile(&[Source {
         name: "test".into(),
@@ -154,6 +155,15 @@ const ROWS: &[(&str, Verdict)] = &[
     ("/usr/bin/git push", Deny),
     ("../bin/git push", Deny),
     ("cd /tmp/evil && ./ls", Ask),
+    ("cd /tmp/evil && ./run.sh", Ask),
+    ("bash -c 'cd /tmp/evil && ./run.sh'", Ask),
+    ("env -C /tmp/evil ./run.sh", Ask),
+    ("builtin cd /tmp/evil; ./run.sh", Ask),
+    ("./env git status", Ask),
+    ("/tmp/timeout 5 ls", Ask),
+    ("./sh -c ls", Ask),
+    ("/tmp/bash -c ls", Ask),
+    ("/tmp/xargs ls", Ask),
     ("alias ls='git push'; ls", Deny),
     ("alias ls=evil", Ask),
     ("ls() { git push; }; ls", Deny),

@@ -5,13 +5,14 @@
 //! 3. Each shell sources them one by one, with nothing in its PATH but stubs that log their words.
 //! 4. `expect` says which of the commands must have run, and which may have; the log must agree.
 //!
-//! `DIFFERENTIAL_STRINGS` and `DIFFERENTIAL_SEED` make it longer, or the same again.
+//! `DIFFERENTIAL_STRINGS` and `DIFFERENTIAL_SEED` make it longer, or the same again; `DIFFERENTIAL_SECONDS` ends it early.
 
 mod expect;
 mod noise;
 mod shells;
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::collections::HashSet;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use trl_policy::{Command, ShellKind, Split, split};
 
@@ -28,30 +29,35 @@ fn shells_do_what_the_splitter_says() {
     let seed = number_from_environment("DIFFERENTIAL_SEED")
         .unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_nanos().into());
     println!("DIFFERENTIAL_SEED={seed} DIFFERENTIAL_STRINGS={strings}");
+    let end =
+        number_from_environment("DIFFERENTIAL_SECONDS").map(|s| Instant::now() + Duration::from_secs(s));
     let mut noise = noise::Noise::new(seed);
     let shells = shells::Shells::find();
-    let (mut plain, mut run) = (0_u64, 0_u64);
+    let (mut made, mut plain) = (0_u64, 0_u64);
+    let mut run: HashSet<String> = HashSet::new();
     let mut mismatches = Vec::new();
     let mut batch: Vec<(String, Vec<Command>)> = Vec::new();
-    for at in 0..strings {
+    while made < strings && end.is_none_or(|end| Instant::now() < end) {
         let text = noise.text();
+        made += 1;
         if let Split::Plain(commands) = split(ShellKind::Sh, &text) {
             plain += 1;
-            if expect::can_be_run(&text, &commands) {
-                run += 1;
+            if expect::can_be_run(&text, &commands) && run.insert(text.clone()) {
                 batch.push((text, commands));
             }
         }
-        if batch.len() == BATCH || at + 1 == strings {
+        if batch.len() == BATCH {
             mismatches.extend(shells.check(&batch));
             batch.clear();
         }
     }
+    mismatches.extend(shells.check(&batch));
+    let run = run.len() as u64;
     println!(
-        "{strings} strings, {plain} plain, {run} run by {}: {} mismatches",
+        "{made} strings, {plain} plain, {run} run by {}: {} mismatches",
         shells.names(),
         mismatches.len()
     );
     assert!(mismatches.is_empty(), "{}", mismatches[..mismatches.len().min(20)].join("\n"));
-    assert!(run * 10 > strings, "the noise is too wild to test anything: {run} of {strings} were run");
+    assert!(run * 10 > made, "the noise is too wild to test anything: {run} of {made} were run");
 }
