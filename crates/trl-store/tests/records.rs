@@ -203,7 +203,7 @@ fn trust_and_keys_are_kept() {
         store.trust_case(pin.clone()).await.unwrap();
         let pin = TrustPin { digest: "d2".into(), ..pin };
         store.trust_case(pin.clone()).await.unwrap();
-        assert_eq!(store.trusted_cases().await.unwrap(), [pin.clone()]);
+        assert_eq!(store.trusted_cases().await.unwrap(), std::slice::from_ref(&pin));
         assert!(store.distrust_case(&pin.path, "operator", NOW).await.unwrap());
         let key = KeyRecord {
             caller: "agent".into(),
