@@ -463,7 +463,7 @@ fn shell_needs_a_script(rest: &[Word]) -> bool {
         match word.literal() {
             Some("-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file") => drop(words.next()),
             Some("--version" | "--help") => return false,
-            Some("--") => return words.next().is_none_or(|word| is_input(word)),
+            Some("--") => return words.next().is_none_or(is_input),
             Some(text) if text.starts_with("--") => {}
             Some(text) if text.starts_with('-') && text.len() > 1 => {
                 if text.contains('c') {

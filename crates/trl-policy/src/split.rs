@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read(mut self) -> Result<Vec<Command>, Opaque> {
-        while self.to_next_command()? {
+        while self.next_command()? {
             let command = self.command()?;
             self.commands.push(command);
             self.joint()?;
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
     }
 
     /// To the first byte of the next command, if there is one.
-    fn to_next_command(&mut self) -> Result<bool, Opaque> {
+    fn next_command(&mut self) -> Result<bool, Opaque> {
         let must_follow = self
             .commands
             .last()

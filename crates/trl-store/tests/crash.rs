@@ -4,6 +4,8 @@
 //! 2. The parent reads that, kills it (or has it kill itself), opens the store and compares: what was acknowledged is there,
 //!    what was tried is there whole or not at all, nothing ran twice, the file is sound.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod support;
 
 use std::collections::{HashMap, HashSet};
@@ -53,7 +55,7 @@ async fn work(store: &Store, dir: &Path, n: u64) {
     store.put_session(clean(session(&id))).await.unwrap();
     say(&format!("ack session {id}"));
 
-    let mode = if n % 2 == 0 { Mode::Return } else { Mode::Wait };
+    let mode = if n.is_multiple_of(2) { Mode::Return } else { Mode::Wait };
     let new = request(&id, mode);
     let request_id = new.request.request_id.clone();
     say(&format!("try request {request_id}"));
@@ -142,7 +144,7 @@ fn pick(round: usize, below: usize) -> usize {
 fn one_round(dir: &Path, round: usize, said: &mut Said) {
     let place = ["written", "committed"][(round / 2) % 2];
     let name = format!("store.{}.{place}@{}", STEPS[(round / 4) % STEPS.len()], 1 + pick(round, 4));
-    let failpoint = (round % 2 == 0).then_some(name.as_str());
+    let failpoint = round.is_multiple_of(2).then_some(name.as_str());
     let (mut child, out) = start(dir, failpoint);
     let kill_after = 1 + pick(round, 60);
     for (n, line) in out.lines().map_while(Result::ok).enumerate() {

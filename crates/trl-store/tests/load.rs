@@ -1,5 +1,7 @@
 //! Much of everything: a long history, a full queue, the time things take.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod support;
 
 use std::time::{Duration, Instant};

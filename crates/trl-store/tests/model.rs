@@ -1,5 +1,7 @@
 //! Requests, runs and grants against a model in memory: any order of operations, the same answers.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod support;
 
 use std::collections::HashMap;

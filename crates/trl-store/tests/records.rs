@@ -1,5 +1,7 @@
 //! What is written is read back, now and after the store was closed and opened again.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod support;
 
 use std::collections::BTreeMap;
