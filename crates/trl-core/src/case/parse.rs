@@ -275,7 +275,7 @@ mod tests {
 
         /// What is written down is read back.
         #[test]
-        fn a_case_survives_being_written(pids in 1u64..100, timeout in 0u32..1000, words in prop::collection::vec("[a-z]{1,8}", 1..4)) {
+        fn a_case_survives_being_written(pids in 1u64..100, timeout in 0u32..1000, words in prop::collection::vec("x[a-z]{0,7}", 1..4)) {
             let text = serde_json::json!({
                 "limits": {"pids": pids}, "timeout_s": timeout, "approval": {"rules": [{"deny": words}]},
             }).to_string();
