@@ -1,47 +1,31 @@
 //! What asks although a rule allows its name: builtins that change how later text is read or compute their words,
 //! interpreters that read what nobody has seen yet, variables that change which program a name means.
 
-use crate::pattern::base;
 use crate::plain::{Known, Word};
+use crate::programs::{READ_INPUT, is_in, is_shell, stem};
 use crate::shell::ShellKind;
 
 /// Variables that only change how a program talks or logs.
-const HARMLESS_VARIABLES: [&str; 34] = [
-    "CI",
-    "CLICOLOR",
-    "CLICOLOR_FORCE",
-    "COLORTERM",
-    "COLUMNS",
-    "DEBIAN_FRONTEND",
-    "FORCE_COLOR",
-    "GOARCH",
-    "GOOS",
-    "CGO_ENABLED",
-    "LANG",
-    "LANGUAGE",
-    "LINES",
-    "LOG_LEVEL",
-    "NODE_ENV",
-    "NO_COLOR",
-    "PYTHONDONTWRITEBYTECODE",
-    "PYTHONUNBUFFERED",
-    "PYTHONIOENCODING",
-    "RUST_BACKTRACE",
-    "RUST_LIB_BACKTRACE",
-    "RUST_LOG",
-    "RUST_TEST_THREADS",
-    "TERM",
-    "TZ",
-    "UV_OFFLINE",
-    "VERBOSE",
-    "CARGO_TERM_COLOR",
-    "CARGO_INCREMENTAL",
-    "GIT_TERMINAL_PROMPT",
-    "NEXTEST_RETRIES",
-    "RAILS_ENV",
-    "RACK_ENV",
-    "DEBUG",
-];
+const HARMLESS_VARIABLES: &str = "CI CLICOLOR CLICOLOR_FORCE COLORTERM COLUMNS DEBIAN_FRONTEND FORCE_COLOR GOARCH GOOS CGO_ENABLED \
+    LANG LANGUAGE LINES LOG_LEVEL NODE_ENV NO_COLOR PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED \
+    PYTHONIOENCODING RUST_BACKTRACE RUST_LIB_BACKTRACE RUST_LOG RUST_TEST_THREADS TERM TZ UV_OFFLINE \
+    VERBOSE CARGO_TERM_COLOR CARGO_INCREMENTAL GIT_TERMINAL_PROMPT NEXTEST_RETRIES RAILS_ENV \
+    RACK_ENV DEBUG";
+
+/// Variables that decide which program runs, or what the shell makes of later text; zsh has some in lower case too.
+const HEAVY_VARIABLES: &str = "PATH ENV BASH_ENV IFS SHELLOPTS BASHOPTS FPATH ZDOTDIR CDPATH PS4 PROMPT_COMMAND SHELL HOME \
+    POSIXLY_CORRECT NULLCMD READNULLCMD ALIASES GALIASES SALIASES FUNCTIONS COMMANDS OPTIONS \
+    HISTCHARS PWD OLDPWD";
+
+/// Builtins that change how later text is read, or compute their words.
+const CHANGES_THE_SHELL: &str = "alias unalias trap hash enable disable complete compgen compopt compdef bind bindkey autoload \
+    zmodload emulate shopt setopt unsetopt zle sched functions unfunction unhash rehash zparseopts \
+    vared zstyle fc let integer float getopts mapfile readarray print local nameref ttyctl zcompile \
+    limit unlimit abbr bg fg jobs disown";
+
+/// What `set` may be given.
+const HARMLESS_OF_SET: &str =
+    "-e +e -u +u -x +x -o pipefail errexit nounset xtrace -eu -ex -eux -euo -exo -euxo -eo";
 
 /// How much a variable can do to the command behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,227 +37,17 @@ pub(crate) enum Weight {
 }
 
 pub(crate) fn weigh(variable: &str) -> Weight {
-    let heavy = matches!(
-        variable.to_ascii_uppercase().as_str(),
-        "PATH"
-            | "ENV"
-            | "BASH_ENV"
-            | "IFS"
-            | "SHELLOPTS"
-            | "BASHOPTS"
-            | "FPATH"
-            | "ZDOTDIR"
-            | "CDPATH"
-            | "PS4"
-            | "PROMPT_COMMAND"
-            | "SHELL"
-            | "HOME"
-            | "POSIXLY_CORRECT"
-            | "NULLCMD"
-            | "READNULLCMD"
-            | "ALIASES"
-            | "GALIASES"
-            | "SALIASES"
-            | "FUNCTIONS"
-            | "COMMANDS"
-            | "OPTIONS"
-            | "HISTCHARS"
-            | "PWD"
-            | "OLDPWD"
-    ) || variable.starts_with("LD_")
+    let heavy = is_in(HEAVY_VARIABLES, &variable.to_ascii_uppercase())
+        || variable.starts_with("LD_")
         || variable.starts_with("DYLD_")
         || variable.starts_with("BASH_FUNC");
     if heavy {
         Weight::Heavy
-    } else if variable.starts_with("LC_") || HARMLESS_VARIABLES.contains(&variable) {
+    } else if variable.starts_with("LC_") || is_in(HARMLESS_VARIABLES, variable) {
         Weight::Harmless
     } else {
         Weight::Unknown
     }
-}
-
-/// Programs that run text or files they are given: never offered to be allowed from now on.
-pub(crate) fn is_interpreter(name: &str) -> bool {
-    let name = base(name);
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    is_shell(name)
-        || matches!(
-            stem,
-            "python"
-                | "pypy"
-                | "ipython"
-                | "node"
-                | "nodejs"
-                | "deno"
-                | "bun"
-                | "perl"
-                | "ruby"
-                | "irb"
-                | "php"
-                | "lua"
-                | "luajit"
-                | "tclsh"
-                | "wish"
-                | "expect"
-                | "Rscript"
-                | "R"
-                | "julia"
-                | "ghci"
-                | "runghc"
-                | "scala"
-                | "groovy"
-                | "jshell"
-                | "java"
-                | "erl"
-                | "iex"
-                | "elixir"
-                | "osascript"
-                | "pwsh"
-                | "powershell"
-                | "awk"
-                | "gawk"
-                | "mawk"
-                | "nawk"
-                | "sed"
-                | "gsed"
-                | "ed"
-                | "ex"
-                | "vi"
-                | "vim"
-                | "nvim"
-                | "emacs"
-                | "gdb"
-                | "lldb"
-                | "tsx"
-                | "ts-node"
-                | "guile"
-                | "racket"
-                | "sbcl"
-                | "clojure"
-                | "bc"
-                | "psql"
-                | "mysql"
-                | "sqlite"
-        )
-}
-
-pub(crate) fn is_shell(name: &str) -> bool {
-    matches!(
-        base(name),
-        "sh" | "bash"
-            | "dash"
-            | "zsh"
-            | "ash"
-            | "ksh"
-            | "ksh93"
-            | "mksh"
-            | "rbash"
-            | "fish"
-            | "csh"
-            | "tcsh"
-            | "yash"
-            | "nu"
-            | "xonsh"
-            | "elvish"
-            | "rc"
-            | "es"
-    )
-}
-
-/// Programs that run another one named in their words, in ways that are not taken apart here.
-pub(crate) fn is_runner(name: &str) -> bool {
-    matches!(
-        base(name),
-        "sudo"
-            | "doas"
-            | "su"
-            | "runuser"
-            | "pkexec"
-            | "env"
-            | "xargs"
-            | "parallel"
-            | "ssh"
-            | "mosh"
-            | "chroot"
-            | "unshare"
-            | "nsenter"
-            | "setpriv"
-            | "taskset"
-            | "chrt"
-            | "ionice"
-            | "numactl"
-            | "prlimit"
-            | "flock"
-            | "script"
-            | "strace"
-            | "ltrace"
-            | "valgrind"
-            | "perf"
-            | "watch"
-            | "entr"
-            | "at"
-            | "batch"
-            | "crontab"
-            | "screen"
-            | "tmux"
-            | "dtach"
-            | "systemd-run"
-            | "start-stop-daemon"
-            | "busybox"
-            | "toybox"
-            | "docker"
-            | "podman"
-            | "nerdctl"
-            | "kubectl"
-            | "oc"
-            | "lxc"
-            | "nix"
-            | "nix-shell"
-            | "npx"
-            | "bunx"
-            | "uvx"
-            | "pipx"
-            | "pnpx"
-            | "direnv"
-            | "rlwrap"
-            | "fakeroot"
-            | "proot"
-            | "firejail"
-            | "bwrap"
-            | "torify"
-            | "torsocks"
-            | "proxychains"
-            | "xvfb-run"
-            | "dbus-run-session"
-            | "cgexec"
-            | "exec"
-            | "command"
-            | "builtin"
-            | "eval"
-            | "nohup"
-            | "nice"
-            | "timeout"
-            | "gtimeout"
-            | "stdbuf"
-            | "setsid"
-            | "time"
-            | "find"
-            | "fd"
-            | "fdfind"
-            | "trap"
-            | "alias"
-            | "coproc"
-            | "noglob"
-            | "nocorrect"
-            | "rsync"
-            | "tar"
-            | "make"
-            | "gmake"
-            | "just"
-            | "hyperfine"
-            | "watchexec"
-            | "concurrently"
-    )
 }
 
 /// Why a command asks although its name is allowed.
@@ -281,12 +55,7 @@ pub(crate) fn caution(words: &[Word], shell: ShellKind) -> Option<&'static str> 
     let (name, rest) = words.split_first()?;
     let name = name.literal()?;
     match name {
-        "alias" | "unalias" | "trap" | "hash" | "enable" | "disable" | "complete" | "compgen" | "compopt"
-        | "compdef" | "bind" | "bindkey" | "autoload" | "zmodload" | "emulate" | "shopt" | "setopt"
-        | "unsetopt" | "zle" | "sched" | "functions" | "unfunction" | "unhash" | "rehash" | "zparseopts"
-        | "vared" | "zstyle" | "fc" | "let" | "integer" | "float" | "getopts" | "mapfile" | "readarray"
-        | "print" | "local" | "nameref" | "ttyctl" | "zcompile" | "limit" | "unlimit" | "abbr"
-        | "functionc" | "bg" | "fg" | "jobs" | "disown" => {
+        _ if is_in(CHANGES_THE_SHELL, name) => {
             Some("it changes how the shell reads what comes later, or computes its words")
         }
         "exec" => Some("it replaces the session's shell"),
@@ -311,28 +80,7 @@ pub(crate) fn caution(words: &[Word], shell: ShellKind) -> Option<&'static str> 
 }
 
 fn is_harmless_set(word: &Word) -> bool {
-    matches!(
-        word.literal(),
-        Some(
-            "-e" | "+e"
-                | "-u"
-                | "+u"
-                | "-x"
-                | "+x"
-                | "-o"
-                | "pipefail"
-                | "errexit"
-                | "nounset"
-                | "xtrace"
-                | "-eu"
-                | "-ex"
-                | "-eux"
-                | "-euo"
-                | "-exo"
-                | "-euxo"
-                | "-eo"
-        )
-    )
+    word.literal().is_some_and(|text| is_in(HARMLESS_OF_SET, text))
 }
 
 fn declares(word: &Word) -> Option<&'static str> {
@@ -395,47 +143,8 @@ pub(crate) fn needs_a_script(name: &str, rest: &[Word]) -> bool {
     if is_shell(name) {
         return shell_needs_a_script(rest);
     }
-    let name = base(name);
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    let reads_input = matches!(
-        stem,
-        "python"
-            | "pypy"
-            | "ipython"
-            | "node"
-            | "nodejs"
-            | "deno"
-            | "bun"
-            | "perl"
-            | "ruby"
-            | "irb"
-            | "php"
-            | "lua"
-            | "luajit"
-            | "tclsh"
-            | "wish"
-            | "expect"
-            | "Rscript"
-            | "R"
-            | "julia"
-            | "ghci"
-            | "scala"
-            | "groovy"
-            | "jshell"
-            | "erl"
-            | "iex"
-            | "osascript"
-            | "pwsh"
-            | "powershell"
-            | "guile"
-            | "racket"
-            | "sbcl"
-            | "clojure"
-            | "ed"
-            | "ex"
-            | "gdb"
-            | "lldb"
-    );
+    let stem = stem(name);
+    let reads_input = is_in(READ_INPUT, stem);
     if !reads_input {
         return false;
     }

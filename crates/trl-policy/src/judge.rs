@@ -11,10 +11,11 @@ use std::fmt::Write as _;
 
 use trl_proto::hitl::Verdict;
 
-use crate::caution::{Weight, caution, is_interpreter, is_runner, weigh};
+use crate::caution::{Weight, caution, weigh};
 use crate::file::{Place, is_a_sink};
 use crate::literal::{any_command, any_inner};
 use crate::plain::{Split, Word};
+use crate::programs::{is_interpreter, is_runner};
 use crate::rules::{Entry, Found, RuleSet, stricter};
 use crate::shell::ShellKind;
 use crate::split::split;

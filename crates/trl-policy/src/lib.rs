@@ -26,6 +26,7 @@ mod lex;
 mod literal;
 mod pattern;
 mod plain;
+mod programs;
 mod rules;
 mod shell;
 mod split;

@@ -5,8 +5,8 @@
 //! assignments and redirections, and the start of every quoted string. That finds more than a shell would run; it is only
 //! used to deny what would be asked for otherwise.
 
-use crate::caution::{is_interpreter, is_runner};
 use crate::plain::Word;
+use crate::programs::{is_interpreter, is_runner};
 
 /// How deep strings within strings are looked into.
 const MAX_DEPTH: usize = 4;

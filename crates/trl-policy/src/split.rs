@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read(mut self) -> Result<Vec<Command>, Opaque> {
-        while self.next_command()? {
+        while self.seek_command()? {
             let command = self.command()?;
             self.commands.push(command);
             self.joint()?;
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
     }
 
     /// To the first byte of the next command, if there is one.
-    fn next_command(&mut self) -> Result<bool, Opaque> {
+    fn seek_command(&mut self) -> Result<bool, Opaque> {
         let must_follow = self
             .commands
             .last()
@@ -319,10 +319,14 @@ impl<'a> Reader<'a> {
             (Some(b'|'), _) => (Joint::Pipe, 1),
             _ => return self.lexer.opaque("`&`"),
         };
-        self.lexer.pos += len;
         if let Some(command) = self.commands.last_mut() {
             command.joint = joint;
+            // zsh does not take it.
+            if joint == Joint::Background && command.words.is_empty() {
+                return self.lexer.opaque("an assignment in the background");
+            }
         }
+        self.lexer.pos += len;
         Ok(())
     }
 
@@ -514,6 +518,7 @@ mod tests {
             "$x a",
             "a & & b",
             "a &b",
+            "A=1 & b",
         ] {
             let _ = why(text);
         }

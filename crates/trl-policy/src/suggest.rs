@@ -1,8 +1,8 @@
 //! What a yes for longer would allow: a prefix that says what is done, never one that lets anything be done.
 
-use crate::caution::{is_interpreter, is_runner};
 use crate::pattern::{FS_WRITE, base};
 use crate::plain::Word;
+use crate::programs::{is_interpreter, is_runner};
 
 /// Programs whose first word says what they do.
 const WITH_VERBS: [&str; 41] = [

@@ -139,7 +139,7 @@ fn by_name(name: &str, rest: &[Word], shell: ShellKind) -> Wrapped {
         "xargs" => xargs(rest),
         "find" => find(rest),
         "fd" | "fdfind" => fd(rest),
-        _ if crate::caution::is_shell(name) => inline_script(name, rest),
+        _ if crate::programs::is_shell(name) => inline_script(name, rest),
         _ => match SPECS.iter().find(|spec| spec.name == name) {
             Some(spec) => by_spec(spec, rest),
             None => Wrapped::No,
