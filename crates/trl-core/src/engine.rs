@@ -28,6 +28,7 @@ use crate::limits::cage::Tenant;
 use crate::limits::{Cage, Caging};
 use crate::output::{Budget, Capacity, Log, spill::Spill};
 use crate::place::Place;
+use crate::records::Recorder;
 use crate::registry::Registry;
 use crate::seats::{Seat, Seats};
 use crate::settings::Settings;
@@ -39,6 +40,8 @@ pub struct Engine {
     pub settings: Settings,
     /// What outlives this daemon; none for an engine that keeps nothing.
     pub store: Option<Store>,
+    /// What is written down there of sessions and executions.
+    pub records: Recorder,
     pub started: Stamp,
     pub place: Place,
     pub inherited: Inherited,
@@ -82,6 +85,13 @@ pub struct Counters {
     pub durations: Histogram,
     /// From each request to the start of its process.
     pub waits: Histogram,
+    /// What of that was work, in microseconds: without the time in a queue, or for a person's answer.
+    pub build_us: AtomicU64,
+    pub builds: AtomicU64,
+    /// Sessions that were asked for and found in memory.
+    pub session_hits: AtomicU64,
+    /// Those that were looked for in the store.
+    pub session_misses: AtomicU64,
 }
 
 impl Counters {
@@ -140,6 +150,7 @@ impl Engine {
             screens: Screens::default(),
             floods: Floods::default(),
             caging,
+            records: Recorder::start(store.as_ref())?,
             store,
             cases: Cases::new(&settings),
             residents: Residents::new(Nothing),

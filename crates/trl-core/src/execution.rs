@@ -2,6 +2,7 @@
 //! who watches it; only the task of that moves it on.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,8 @@ pub struct Execution {
     pub sandbox: Option<Arc<Sandbox>>,
     phase: watch::Sender<Phase>,
     told: Mutex<Told>,
+    /// Its beginning was noted for the history.
+    noted: AtomicBool,
 }
 
 /// Where an execution runs.
@@ -148,6 +151,7 @@ impl Execution {
             sandbox,
             phase: watch::Sender::new(Phase::Queued),
             told: Mutex::default(),
+            noted: AtomicBool::new(false),
         }
     }
 
@@ -174,6 +178,14 @@ impl Execution {
 
     pub fn told(&self) -> MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_noted(&self) -> bool {
+        self.noted.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_noted(&self) {
+        self.noted.store(true, Ordering::Relaxed);
     }
 
     pub fn phase(&self) -> Phase {

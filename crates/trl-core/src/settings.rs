@@ -61,6 +61,12 @@ pub struct Settings {
     pub idle_ttl: Duration,
     /// A session this old is closed whatever it does; zero is never.
     pub absolute_ttl: Duration,
+    /// Whoever creates or opens a session has their other idle ones closed.
+    pub close_on_switch: bool,
+    /// Older history is forgotten; zero is never.
+    pub history_age: Duration,
+    /// So is the oldest of more than this; zero is no limit.
+    pub history_bytes: u64,
     /// How long the info of a terminated session is kept.
     pub terminated_ttl: Duration,
     /// Bytes of output kept in memory per stream, half from its head and half from its tail.
@@ -116,6 +122,9 @@ impl Default for Settings {
             grace: Duration::from_secs(5),
             idle_ttl: Duration::from_secs(3600),
             absolute_ttl: Duration::ZERO,
+            close_on_switch: false,
+            history_age: Duration::from_secs(90 * 24 * 3600),
+            history_bytes: 256 << 20,
             terminated_ttl: Duration::from_secs(600),
             output_bytes: 1 << 20,
             output_total_bytes: 256 << 20,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::envelope::Dialect;
 use crate::error::{Error, ErrorCode};
+use crate::history::HistoryEntry;
 use crate::id::{ExecutionId, RequestId, SessionId, StreamId, TerminalId};
 use crate::limits::Usage;
 use crate::sandbox::{Denied, OnDenied, SandboxParams, SandboxReport};
@@ -460,7 +461,14 @@ pub struct ResultReply {
 #[serde(untagged)]
 pub enum ResultBody {
     Done(RunResult),
-    NotYet { execution_id: ExecutionId },
+    /// Only what the history has of it is left.
+    Recorded {
+        execution_id: ExecutionId,
+        recorded: Box<HistoryEntry>,
+    },
+    NotYet {
+        execution_id: ExecutionId,
+    },
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

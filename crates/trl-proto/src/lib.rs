@@ -18,6 +18,7 @@ pub mod error;
 pub mod event;
 pub mod exec;
 mod explain;
+pub mod history;
 pub mod hitl;
 pub mod id;
 pub mod limits;

@@ -74,6 +74,9 @@ methods! {
     SessionGet      "session.get"      Run     Refused "open a closed session again";
     SessionClose    "session.close"    Run     Refused "end its processes, keep its record";
     SessionDestroy  "session.destroy"  Run     Refused "end a session for good";
+    SessionDelete   "session.delete"   Run     Refused "end a session, and remove its records and files";
+    SessionHistory  "session.history"  Watch   Allowed "what was run, newest first, with search";
+    SessionEvents   "session.events"   Watch   Allowed "events.subscribe, for one session";
     SessionReset    "session.reset"    Run     Refused "a fresh shell under the same id";
     ExecRun         "exec.run"         Run     Allowed "run a command and wait for its result";
     ExecStream      "exec.stream"      Run     Allowed "run a command and push its output as it comes";
@@ -125,6 +128,8 @@ impl Method {
                 | SessionCreate
                 | SessionClose
                 | SessionDestroy
+                | SessionDelete
+                | SessionHistory
                 | SessionReset
                 | ExecRun
                 | ExecStream

@@ -17,13 +17,15 @@ use crate::exec::{
     InputTaken, Outcome, OutputParams, OutputPushed, OutputSlice, RefusedPush, ResultReply, RunParams,
     RunReply, SignalParams, Signalled, StreamStarted,
 };
+use crate::history::{History, HistoryParams};
 use crate::hitl::{
     ApprovalRequest, Audit, AuditParams, RequestList, RequestListParams, RequestParams, RequestWaitParams,
     RespondParams,
 };
 use crate::method::{Access, Method};
 use crate::session::{
-    CreateParams, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo, SessionList, SessionParams,
+    CreateParams, Deleted, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo, SessionList,
+    SessionParams,
 };
 use crate::start::{Progress, ResizeParams, Resized, StartParams, WaitParams, Waited};
 use crate::system::{AuthParams, Authenticated, Info, NoParams, Ping, ShutdownParams, ShuttingDown, Stats};
@@ -50,6 +52,8 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         }
         Method::SessionGet => pair::<GetParams, SessionInfo>(of),
         Method::SessionDestroy => pair::<DestroyParams, Destroyed>(of),
+        Method::SessionDelete => pair::<SessionParams, Deleted>(of),
+        Method::SessionHistory => pair::<HistoryParams, History>(of),
         Method::ExecRun => pair::<RunParams, RunReply>(of),
         Method::ExecStream => pair::<RunParams, StreamStarted>(of),
         Method::ExecStart => pair::<StartParams, Progress>(of),
@@ -68,7 +72,7 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         Method::CaseGet => pair::<CaseParams, CaseDetail>(of),
         Method::CaseValidate => pair::<CaseValidateParams, CaseValidated>(of),
         Method::CaseTrust => pair::<CaseTrustParams, CaseInfo>(of),
-        Method::EventsSubscribe => pair::<SubscribeParams, Subscribed>(of),
+        Method::EventsSubscribe | Method::SessionEvents => pair::<SubscribeParams, Subscribed>(of),
         Method::HitlList => pair::<RequestListParams, RequestList>(of),
         Method::HitlGet => pair::<RequestParams, ApprovalRequest>(of),
         Method::HitlRespond => pair::<RespondParams, ApprovalRequest>(of),

@@ -192,6 +192,9 @@ pub struct ListParams {
     /// `key` or `key=value`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Of exactly this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -233,4 +236,11 @@ pub struct DestroyParams {
 pub struct Destroyed {
     pub session_id: SessionId,
     pub state: SessionState,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Deleted {
+    pub session_id: SessionId,
+    pub deleted: bool,
 }

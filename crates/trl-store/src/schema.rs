@@ -89,6 +89,7 @@ CREATE TABLE executions (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
     session_id TEXT NOT NULL,
+    owner TEXT NOT NULL,
     request_id TEXT,
     status TEXT NOT NULL,
     command TEXT NOT NULL,
@@ -100,6 +101,7 @@ CREATE TABLE executions (
     bytes INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX executions_by_session ON executions (session_id, seq);
+CREATE INDEX executions_by_owner ON executions (owner, seq);
 CREATE INDEX executions_running ON executions (seq) WHERE status = 'running';
 
 -- The sum that retention looks at, kept so that nobody has to add up the whole table.

@@ -71,7 +71,13 @@ impl Manager {
         params: RespondParams,
         by: &str,
     ) -> Result<ApprovalRequest, Error> {
-        let may_run = async |request: &ApprovalRequest| self.may_run_detached(request);
+        let may_run = async |request: &ApprovalRequest| {
+            if let Some(id) = &request.session_id {
+                self.recalled().await;
+                self.remember(id).await;
+            }
+            self.may_run_detached(request)
+        };
         let (request, detached) = self.engine.desk.respond(params, by, may_run).await?;
         if let Some(detached) = detached {
             let manager = Arc::clone(self);

@@ -59,10 +59,12 @@ impl Manager {
             let scene = self.scene(id.as_str(), params.workspace_id.as_deref(), case, caller)?;
             case.under_session(&mut params, &scene)?;
         }
-        let wish = params.sandbox.take();
+        let usual = || self.engine.settings.sandbox_mode.into();
+        let wish = params.sandbox.take().unwrap_or_else(usual);
         let mut spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
         spec.adopt(id, case);
-        spec.confine(self.engine.sandbox(wish, spec.id.as_str(), &spec.working_dir)?);
+        spec.confine(self.engine.sandbox(Some(wish.clone()), spec.id.as_str(), &spec.working_dir)?);
+        spec.remember(wish);
         Ok(spec)
     }
 

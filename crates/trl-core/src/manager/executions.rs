@@ -15,7 +15,7 @@ use super::idempotency::Claim;
 use super::{CaseWish, Manager};
 use crate::execution::{Early, Execution, Place};
 use crate::limits::asked::Widening;
-use crate::session::handle::Session;
+use crate::session::handle::{Keeping, Session};
 use crate::session::messages::{AfterInput, Cancel, Clearance, Ending, Manner, Message, Order, Stdin};
 use crate::session::spec::{checked_dir, checked_env, seconds};
 use crate::session::state::WhenBusy;
@@ -102,7 +102,7 @@ impl Manager {
             .hint("session.create starts it"));
         }
         let spec = self.resolve_under(case, create, caller)?;
-        self.create_as(spec, caller).await
+        self.create_as(spec, caller, Keeping::Passing).await
     }
 
     /// Destroys a session after its only execution.

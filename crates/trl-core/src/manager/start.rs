@@ -22,6 +22,7 @@ use crate::approval::{Answer, refusal};
 use crate::case::Case;
 use crate::execution::{Early, Execution, Place};
 use crate::output::Log;
+use crate::session::handle::Keeping;
 use crate::session::messages::{Order, Stdin};
 use crate::session::spec::{Program, Reads, Spec, seconds};
 use crate::shell::Kind;
@@ -128,7 +129,7 @@ impl Manager {
         let order = Order::direct(Arc::clone(&execution), stdin, spec.timeout);
         match gate {
             Gate::Open => {
-                self.bring_up(spec, Some(order), caller).await?;
+                self.bring_up(spec, Some(order), caller, Keeping::Passing).await?;
             }
             Gate::Later(later) => {
                 self.engine.executions.add(&execution);
@@ -149,7 +150,7 @@ impl Manager {
                     execution.edit(command);
                     argv[2].clone_from(command);
                 }
-                self.bring_up(spec, Some(order), &caller).await.err()
+                self.bring_up(spec, Some(order), &caller, Keeping::Passing).await.err()
             }
             Answer::Cancelled => return order.never_ran(&self.engine, spec.working_dir),
             no => Some(refusal(&later.request, no)),

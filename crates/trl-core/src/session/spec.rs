@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use trl_proto::hitl::ApprovalBoundary;
 use trl_proto::limits::Limits;
+use trl_proto::sandbox::SandboxParams;
 use trl_proto::session::{CreateParams, OnExit, Renewal};
 use trl_proto::{Error, ErrorCode, ExecutionId, SessionId};
-use trl_store::redact::Redactor;
+use trl_store::redact::{Redactor, is_secret_name};
 use zeroize::Zeroizing;
 
 use crate::approval;
@@ -58,6 +59,22 @@ pub struct Spec {
     /// What its programs may use; as asked for until it is [within the settings](Spec::within_settings).
     pub limits: Limits,
     pub sandbox: Option<Arc<Sandbox>>,
+    pub origin: Arc<Origin>,
+}
+
+/// As it was asked for: what another daemon needs to make it again.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// Its own variables.
+    pub env: Env,
+    /// Names of those it takes from the daemon.
+    pub pass_env: Vec<String>,
+    /// The boundary that was asked for, or that was the usual one then.
+    pub sandbox: SandboxParams,
+    /// The directory that is drawn around.
+    pub root: String,
+    /// The case it was made from.
+    pub case_id: Option<String>,
 }
 
 /// Values that are never shown, logged or kept after the session. Their names stay.
@@ -78,10 +95,23 @@ impl Secrets {
         self.names.iter()
     }
 
+    /// Names alone: whoever opens the session gives the values again.
+    pub fn named(names: Vec<String>) -> Self {
+        Self { names, values: Mutex::default() }
+    }
+
     /// Takes them out of whatever is kept.
     pub fn redactor(&self) -> Redactor {
         let values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
         Redactor::new(values.values().map(|value| value.as_str()))
+    }
+
+    /// The same for those that only their names give away, too; None when there is none of either.
+    fn redactor_with<'a>(&self, env: impl Iterator<Item = (&'a String, &'a String)>) -> Option<Redactor> {
+        let values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = env.filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value.as_str());
+        let mut all = values.values().map(|value| value.as_str()).chain(named).peekable();
+        all.peek().is_some().then(|| Redactor::new(all))
     }
 
     /// The session has ended: they are overwritten.
@@ -106,6 +136,11 @@ impl Spec {
         inherited: &Inherited,
         settings: &Settings,
     ) -> Result<Self, Error> {
+        let origin = Origin {
+            env: params.env.clone().unwrap_or_default(),
+            pass_env: params.pass_env.clone().unwrap_or_default(),
+            ..Origin::default()
+        };
         let asked = Asked {
             runtime: params.runtime,
             pass_env: params.pass_env,
@@ -128,12 +163,13 @@ impl Spec {
             program,
             env,
             secrets,
-            working_dir,
             timeout: seconds(params.timeout_s, "timeout_s")?.unwrap_or(default_timeout),
             on_exit: params.on_exit.unwrap_or_default(),
             renewal: params.renewal.unwrap_or_default(),
             limits: params.limits.unwrap_or_default(),
             sandbox: None,
+            origin: Arc::new(Origin { root: working_dir.clone(), ..origin }),
+            working_dir,
         })
     }
 
@@ -142,6 +178,14 @@ impl Spec {
         let allowed = self.case.as_ref().map_or(settings.limits, |case| case.limits(&settings.limits));
         let limits = resolve_limits(self.limits, &allowed, widening)?;
         Ok(Self { limits, ..self })
+    }
+
+    /// What another daemon needs to make it again, now that it is known.
+    pub fn remember(&mut self, sandbox: SandboxParams) {
+        let case_id = self.case_id().map(String::from);
+        let origin = Arc::make_mut(&mut self.origin);
+        origin.sandbox = sandbox;
+        origin.case_id = case_id;
     }
 
     /// Takes the name and the case it was resolved under.
@@ -188,6 +232,7 @@ impl Spec {
             renewal: self.renewal,
             limits: self.limits,
             sandbox: self.sandbox.clone(),
+            origin: Arc::clone(&self.origin),
         }
     }
 
@@ -213,6 +258,17 @@ impl Spec {
         let place = Place::Session(self.id.clone());
         let sandbox = self.sandbox.clone();
         Execution::fresh(place, Arc::clone(&self.owner), command, logs, sandbox).known_as(id)
+    }
+
+    /// Takes its secrets out of whatever is kept: those it was given as such, and what is called like one.
+    pub fn redactor(&self) -> Option<Redactor> {
+        self.secrets.redactor_with(self.env.iter())
+    }
+
+    /// The same, with the variables of one command; None when those add nothing.
+    pub fn redactor_for(&self, env: &Env) -> Option<Redactor> {
+        let adds = env.keys().any(|name| is_secret_name(name));
+        adds.then(|| self.secrets.redactor_with(self.env.iter().chain(env))).flatten()
     }
 
     /// `KEY=value` items for execve.

@@ -100,6 +100,7 @@ pub(crate) fn execution(session: &SessionId, command: &str) -> NewExecution {
     NewExecution {
         id: ExecutionId::random(),
         session_id: session.clone(),
+        owner: "agent".into(),
         request_id: None,
         command: command.into(),
         working_dir: "/src".into(),

@@ -20,6 +20,7 @@ mod exec;
 mod failure;
 mod flags;
 mod forward;
+mod history;
 mod print;
 mod quote;
 mod record;
@@ -72,6 +73,8 @@ enum Command {
     /// List, read, feed, signal and cancel executions
     #[command(subcommand)]
     Exec(exec::ExecCommand),
+    /// Show what was run, also before the daemon was last started
+    History(history::HistoryArgs),
     /// Start terminals, type into them, look at them and end them
     #[command(subcommand)]
     Term(term::TermCommand),
@@ -155,6 +158,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Run(args) => talk(&base, async |config| run::run(config, args).await),
         Command::Session(command) => talk(&base, async |config| session::run(config, command).await),
         Command::Exec(command) => talk(&base, async |config| exec::run(config, command).await),
+        Command::History(args) => talk(&base, async |config| history::show(config, args).await),
         Command::Term(command) => talk(&base, async |config| term::run(config, command).await),
         Command::Attach(args) => talk(&base, async |config| attach::attach(config, args).await),
         Command::Ping(output) => talk(&base, async |config| daemon::ping(config, output).await),

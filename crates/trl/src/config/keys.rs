@@ -92,11 +92,24 @@ pub(crate) static KEYS: &[Key] = &[
     )
     .range(0..=LONGEST_S),
     key!(
+        "sessions.close_on_switch",
+        settings.close_on_switch,
+        "Whoever creates or opens a session has their other idle ones closed"
+    ),
+    key!(
         "sessions.terminated_ttl_s",
         settings.terminated_ttl,
         "How long a terminated session or an ended terminal can still be asked about"
     )
     .range(0..=LONGEST_S),
+    key!("history.max_age_s", settings.history_age, "Older history is forgotten; 0 is never")
+        .range(0..=LONGEST_S),
+    key!(
+        "history.max_bytes",
+        settings.history_bytes,
+        "The oldest of more history than this is forgotten; 0 is no limit"
+    )
+    .range(0..=TIB),
     key!("exec.timeout_s", settings.command_timeout, "Default timeout of a command; 0 is none")
         .flag(Flag::Engine("timeout"))
         .range(0..=LONGEST_S),

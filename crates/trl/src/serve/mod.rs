@@ -17,6 +17,7 @@ mod cases;
 mod connection;
 mod doctor;
 mod follow;
+mod history;
 mod hitl;
 mod http;
 mod lines;
@@ -258,6 +259,7 @@ fn say_ready(line: &str) {
 
 /// What runs beside the clients.
 async fn background(server: Arc<Server>, mut signals: Signals) {
+    tokio::spawn(Arc::clone(&server.manager).recall());
     tokio::spawn(Arc::clone(&server.manager).housekeep());
     loop {
         tokio::select! {

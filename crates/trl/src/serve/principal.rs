@@ -47,6 +47,14 @@ enum Sight<'a> {
     Nothing,
 }
 
+/// Whose past somebody may see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Past<'a> {
+    Everything,
+    Own(&'a str),
+    One(&'a SessionId),
+}
+
 impl Principal {
     /// A peer on a Unix socket: the same user (or root), pinned when it runs inside a session.
     pub(crate) fn of_peer(server: &Server, stream: &UnixStream) -> Result<Self, &'static str> {
@@ -193,6 +201,31 @@ impl Principal {
             Sight::Everything => true,
             Sight::Own(name) => owner == name,
             Sight::One(_) | Sight::Nothing => false,
+        }
+    }
+
+    /// The history it may read, of this session or of all.
+    pub(crate) fn past(&self, manager: &Manager, session: Option<&SessionId>) -> Result<Past<'_>, Error> {
+        match (self.sight(), session) {
+            (Sight::Everything, _) => Ok(Past::Everything),
+            (Sight::Own(name), None) => Ok(Past::Own(name)),
+            // What is forgotten but for its history is told apart by that.
+            (Sight::Own(name), Some(id)) => match manager.owner_of(id) {
+                Some(owner) if *owner != *name => Err(self.not_its_own()),
+                _ => Ok(Past::Own(name)),
+            },
+            (Sight::One(own), None) => Ok(Past::One(own)),
+            (Sight::One(own), Some(id)) if own == id => Ok(Past::One(own)),
+            (Sight::One(_) | Sight::Nothing, _) => Err(self.not_its_own()),
+        }
+    }
+
+    pub(crate) fn may_see_past(&self, owner: &str, session: &SessionId) -> bool {
+        match self.sight() {
+            Sight::Everything => true,
+            Sight::Own(name) => owner == name,
+            Sight::One(own) => own == session,
+            Sight::Nothing => false,
         }
     }
 
