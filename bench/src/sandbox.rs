@@ -53,7 +53,12 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Result<()> {
         let (long, short) = (results.p50(with)?, results.p50(without)?);
         report.value(
             format!("exec.start of `true`, {with}: beyond {without}"),
-            format!("{long:.0} us (p99 {:.0}), {without} {short:.0}", results.p99(with)?),
+            format!(
+                "{long:.0} us (p99 {:.0}), {without} {short:.0}; p05 {:.0}, {without} {:.0}",
+                results.p99(with)?,
+                results.p05(with)?,
+                results.p05(without)?
+            ),
             ((long - short) / 1000.0, " ms"),
             Bar::AtMost(MOST),
         );
