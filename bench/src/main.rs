@@ -12,6 +12,7 @@ mod beside;
 mod burst;
 mod client;
 mod create;
+mod crowd;
 mod daemon;
 mod fleet;
 mod flood;
@@ -39,7 +40,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use report::Report;
 
-const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|sandbox|memory|screen|terminals|keys|policy]... \
+const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|sandbox|crowd|memory|screen|terminals|keys|policy]... \
                      [--trl PATH] [--quick] [--save]";
 
 type Suite = fn(&Plan, &mut Report) -> Result<()>;
@@ -52,6 +53,7 @@ const SUITES: [(&str, Suite); 12] = [
     ("flood", flood::run),
     ("create", create::run),
     ("sandbox", sandbox::run),
+    ("crowd", crowd::run),
     ("memory", memory::run),
     ("screen", screen::run),
     ("terminals", terminals::run),

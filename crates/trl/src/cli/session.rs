@@ -143,6 +143,7 @@ pub(super) fn limits(given: &[(Limit, f64)]) -> Option<Limits> {
         pids: whole(Limit::Pids),
         open_files: whole(Limit::OpenFiles),
         file_size_bytes: whole(Limit::FileSizeBytes),
+        disk_bytes: whole(Limit::DiskBytes),
         output_bytes: whole(Limit::OutputBytes),
         wall_s: find(Limit::WallS),
     })

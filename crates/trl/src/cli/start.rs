@@ -18,7 +18,7 @@ use super::exec::{StreamName, eprint_line, replay};
 use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::run::{Autostart, assignment, environment, working_dir};
-use super::sandbox::SandboxArgs;
+use super::sandbox::{self, SandboxArgs};
 use super::session;
 use crate::client::Client;
 use crate::config::units;
@@ -168,7 +168,12 @@ fn tell(progress: Progress) -> Result<u8, Failure> {
         eprint_line("trl: some of the output is not shown; `trl exec output` reads what is still kept");
     }
     match progress.end {
-        ProgressEnd::Done(outcome) => Ok(u8::try_from(outcome.exit_code).unwrap_or(1)),
+        ProgressEnd::Done(outcome) => {
+            if let Some(denied) = &outcome.denied {
+                eprint_line(&format!("trl: {}", sandbox::note(denied)));
+            }
+            Ok(u8::try_from(outcome.exit_code).unwrap_or(1))
+        }
         ProgressEnd::NotYet { execution_id, .. } => {
             let terminal =
                 progress.terminal_id.map(|id| format!(" in `trl attach {id}`")).unwrap_or_default();
