@@ -45,7 +45,7 @@ const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|
 
 type Suite = fn(&Plan, &mut Report) -> Result<()>;
 
-const SUITES: [(&str, Suite); 12] = [
+const SUITES: [(&str, Suite); 13] = [
     ("latency", latency::run),
     ("burst", burst::run),
     ("output", output::run),

@@ -103,6 +103,7 @@ fn limits(base: &Limits, asked: &Limits) -> (Limits, Vec<Limit>) {
         pids: asked.pids.filter(|_| keep(Limit::Pids)),
         open_files: asked.open_files.filter(|_| keep(Limit::OpenFiles)),
         file_size_bytes: asked.file_size_bytes.filter(|_| keep(Limit::FileSizeBytes)),
+        disk_bytes: asked.disk_bytes.filter(|_| keep(Limit::DiskBytes)),
         output_bytes: asked.output_bytes.filter(|_| keep(Limit::OutputBytes)),
         wall_s: asked.wall_s.filter(|_| keep(Limit::WallS)),
     };
