@@ -81,8 +81,12 @@ pub struct CreateParams {
     /// Names to take from the daemon's own environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pass_env: Option<Vec<String>>,
+    /// The workspace's, when there is one; else the user's home.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
+    /// The workspace whose files are the session's; an unknown one gets a directory of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Default timeout of this session's commands; 0 is none.
@@ -111,6 +115,8 @@ pub struct SessionInfo {
     /// The shell program, or the first word of a direct command.
     pub shell: String,
     pub working_dir: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
     pub state: SessionState,
     /// Who made it: `agent`, `operator`, or the id of a token.
     pub owner: String,
@@ -158,6 +164,8 @@ pub struct Running {
 pub struct ListParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<SessionState>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
     /// `key` or `key=value`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,

@@ -172,7 +172,8 @@ impl Manager {
                 Some(SessionState::Idle) => matches!(state, SessionState::Idle | SessionState::Ready),
                 Some(wanted) => state == wanted,
             };
-            state_fits && filter.label.as_deref().is_none_or(|l| has_label(&session.spec.labels, l))
+            let here = filter.workspace_id.is_none() || session.spec.workspace == filter.workspace_id;
+            state_fits && here && filter.label.as_deref().is_none_or(|l| has_label(&session.spec.labels, l))
         };
         let mut found: Vec<_> = self.sessions().values().filter(|s| wanted(s)).cloned().collect();
         found.sort_by_key(|s| s.created.monotonic);

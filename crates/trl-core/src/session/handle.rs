@@ -135,6 +135,7 @@ impl Session {
             name: self.spec.name.clone(),
             shell: self.spec.program_name(),
             working_dir: public.working_dir.clone(),
+            workspace_id: self.spec.workspace.clone(),
             state: public.state.in_dialect(dialect),
             owner: self.spec.owner.to_string(),
             created_at: self.created.rfc3339(),

@@ -17,6 +17,7 @@ use crate::output::Log;
 use crate::settings::Settings;
 use crate::shell::kind::{Kind, find_program};
 use crate::shell::wrap::valid_name;
+use crate::terminal::spec::checked_workspace;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
@@ -43,6 +44,9 @@ pub struct Spec {
     pub env: Env,
     pub secrets: Secrets,
     pub working_dir: String,
+    /// Where it was first of all, and the workspace it is in: one of them is the root of its files.
+    pub first_dir: String,
+    pub workspace: Option<String>,
     pub timeout: Duration,
     pub on_exit: OnExit,
     pub renewal: Renewal,
@@ -110,7 +114,9 @@ impl Spec {
             program,
             env,
             secrets,
+            first_dir: working_dir.clone(),
             working_dir,
+            workspace: checked_workspace(params.workspace_id)?,
             timeout: seconds(params.timeout_s, "timeout_s")?.unwrap_or(default_timeout),
             on_exit: params.on_exit.unwrap_or_default(),
             renewal: params.renewal.unwrap_or_default(),
@@ -135,6 +141,8 @@ impl Spec {
             env: self.env.clone(),
             secrets,
             working_dir,
+            first_dir: self.first_dir.clone(),
+            workspace: self.workspace.clone(),
             timeout: self.timeout,
             on_exit: self.on_exit,
             renewal: self.renewal,

@@ -12,6 +12,7 @@ use crate::env::{Env, Inherited};
 use crate::limits::asked::{Widening, resolve as resolve_limits};
 use crate::session::spec::{Asked, Home, Secrets, checked_name, environ, find, plain_argv};
 use crate::settings::Settings;
+use crate::workspace::checked_id;
 
 #[derive(Debug)]
 pub struct Spec {
@@ -118,19 +119,7 @@ pub fn checked_size(cols: u16, rows: u16) -> Result<Size, Error> {
     Ok(Size { cols, rows })
 }
 
-fn checked_workspace(id: Option<String>) -> Result<Option<String>, Error> {
-    let fault = match id.as_deref() {
-        Some(id) if id.is_empty() || id.len() > 128 => Some("must have 1 to 128 bytes"),
-        Some(id) if id.contains(|c: char| c.is_control() || c == '/') => {
-            Some("contains `/` or a control character")
-        }
-        Some(id) if id.starts_with("s-") || id.starts_with("t-") => {
-            Some("looks like the id of a session or terminal")
-        }
-        _ => None,
-    };
-    match fault {
-        Some(fault) => Err(Error::invalid(format!("`workspace_id` {fault}"))),
-        None => Ok(id),
-    }
+pub(crate) fn checked_workspace(id: Option<String>) -> Result<Option<String>, Error> {
+    id.as_deref().map_or(Ok(()), checked_id)?;
+    Ok(id)
 }

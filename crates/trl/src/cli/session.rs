@@ -51,9 +51,12 @@ pub(super) struct NewArgs {
     /// Take a variable from the daemon's environment
     #[arg(long, value_name = "NAME")]
     pass_env: Vec<String>,
-    /// Start in this directory [default: this one]
+    /// Start in this directory [default: the workspace's, or this one]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
+    /// The workspace whose files are its own; a new one gets a directory
+    #[arg(short, long, value_name = "ID")]
+    workspace: Option<String>,
     /// Default timeout of its commands, such as 30s or 2m; 0 is never
     #[arg(long, value_name = "DURATION", value_parser = units::duration)]
     timeout: Option<Duration>,
@@ -80,6 +83,9 @@ pub(super) struct LsArgs {
     /// Only sessions in this state: creating, ready, running, idle, closed or terminated
     #[arg(long, value_parser = by_name::<SessionState>)]
     state: Option<SessionState>,
+    /// Only sessions in this workspace
+    #[arg(short, long, value_name = "ID")]
+    workspace: Option<String>,
     /// Only sessions with this label: NAME or NAME=VALUE
     #[arg(long)]
     label: Option<String>,
@@ -174,7 +180,11 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
         argv: (!args.argv.is_empty()).then_some(args.argv),
         env: some(args.env),
         pass_env: (!args.pass_env.is_empty()).then_some(args.pass_env),
-        working_dir: Some(absolute(args.cwd.as_deref().unwrap_or(Path::new(".")))?),
+        working_dir: match (args.cwd.as_deref(), &args.workspace) {
+            (None, Some(_)) => None,
+            (cwd, _) => Some(absolute(cwd.unwrap_or(Path::new(".")))?),
+        },
+        workspace_id: args.workspace,
         name: args.name,
         timeout_s: args.timeout.map(|timeout| timeout.as_secs_f64()),
         labels: some(args.labels),
@@ -190,7 +200,7 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
 }
 
 async fn list(client: &Client, args: LsArgs) -> Result<(), Failure> {
-    let params = ListParams { state: args.state, label: args.label };
+    let params = ListParams { state: args.state, workspace_id: args.workspace, label: args.label };
     let mut reply: Value = client.call(Method::SessionList, &params).await?;
     if let Some(Value::Array(sessions)) = reply.get_mut("sessions") {
         sessions.retain(|s| args.all || args.state.is_some() || s["state"] != "terminated");

@@ -202,6 +202,7 @@ pub(crate) static KEYS: &[Key] = &[
     key!("limits.output_bytes", settings.limits.output_bytes, "What one command may print").default_words("none"),
     key!("limits.wall_s", settings.limits.wall_s, "How long one command may take, whatever timeout it asks for")
         .default_words("none"),
+    key!("files.max_bytes", files.max_bytes, "The largest file that is written to a workspace").range(0..=TIB),
     key!("log.level", log.level, "Level (error, warn, info, debug, trace) or filter of the log on stderr")
         .env("TRL_LOG")
         .flag(Flag::Engine("log-level")),

@@ -17,7 +17,8 @@ use trl_core::session::handle::Session;
 use trl_core::terminal::Terminal;
 use trl_proto::envelope::Request;
 use trl_proto::method::{Access, FromInside};
-use trl_proto::token::{Making, Wish};
+use trl_proto::token::{Making, SandboxMode, Wish};
+use trl_proto::workspace::WorkspaceInfo;
 use trl_proto::{Error, ErrorCode, ExecutionId, Method, Role, SessionId, TerminalId};
 
 use super::Server;
@@ -137,6 +138,37 @@ impl Principal {
         grant.ceilings.check(&wish, if makes { Making::Session } else { Making::Nothing })
     }
 
+    /// May it name this workspace at all? A token's ceiling says which.
+    pub(crate) fn may_name_workspace(&self, id: &str) -> Result<(), Error> {
+        let Self::Token(grant) = self else { return Ok(()) };
+        let wish = Wish { workspace_id: Some(id.into()), ..Wish::default() };
+        grant.ceilings.check(&wish, Making::Nothing)
+    }
+
+    /// An agent token has the workspaces it made, and those its ceiling names.
+    pub(crate) fn may_use_workspace(&self, workspace: &WorkspaceInfo) -> Result<(), Error> {
+        let named = match self {
+            Self::Token(grant) => grant.ceilings.workspaces.as_ref(),
+            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => None,
+        };
+        let is_its_own = match self.sight() {
+            Sight::Everything => true,
+            Sight::Own(name) => {
+                workspace.owner == name || named.is_some_and(|ids| ids.contains(&workspace.workspace_id))
+            }
+            Sight::One(_) | Sight::Nothing => false,
+        };
+        if is_its_own { Ok(()) } else { Err(self.not_its_own()) }
+    }
+
+    /// The widest sandbox it may have.
+    pub(crate) fn widest_sandbox(&self) -> SandboxMode {
+        match self {
+            Self::Token(grant) => grant.ceilings.sandbox.unwrap_or(SandboxMode::Off),
+            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => SandboxMode::Off,
+        }
+    }
+
     fn sight(&self) -> Sight<'_> {
         match self {
             Self::Token(grant) if grant.role == Role::Agent => Sight::Own(grant.id.as_str()),
@@ -252,7 +284,8 @@ mod tests {
             for method in Method::ALL {
                 let refused = method.from_inside() == FromInside::Refused || !method.allows(Role::Agent);
                 assert_eq!(inside.may_call(*method).is_err(), refused, "{}", method.name());
-                assert!(refused || !method.name().starts_with("terminal."), "{}", method.name());
+                let beyond = ["terminal.", "workspace.", "fs."].iter().any(|family| method.name().starts_with(family));
+                assert!(refused || !beyond, "{}", method.name());
             }
         }
     }
