@@ -82,7 +82,9 @@ impl Workspaces {
         checked_id(id)?;
         let dir = dir.map(checked_dir).transpose()?;
         self.change(|known| match known.get(id) {
-            Some(_) => Err(Error::invalid(format!("there is a workspace {id:?} already")).hint("see workspace.get")),
+            Some(_) => {
+                Err(Error::invalid(format!("there is a workspace {id:?} already")).hint("see workspace.get"))
+            }
             None => self.add(known, id, dir, owner),
         })
     }
@@ -200,8 +202,7 @@ fn fault(path: &Path, cause: &io::Error) -> Error {
 }
 
 fn checked_dir(dir: &Path) -> Result<PathBuf, Error> {
-    let refuse =
-        |why: String| Error::new(ErrorCode::WorkingDirInvalid, format!("{} {why}", dir.display()));
+    let refuse = |why: String| Error::new(ErrorCode::WorkingDirInvalid, format!("{} {why}", dir.display()));
     if !dir.is_absolute() {
         return Err(refuse("is not an absolute path".into()));
     }

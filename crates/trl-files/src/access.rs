@@ -64,7 +64,10 @@ pub enum Mode {
     /// All but what is protected.
     WorkspaceWrite,
     /// Only these, by absolute paths; what may be written may be read.
-    Custom { read: Vec<PathBuf>, write: Vec<PathBuf> },
+    Custom {
+        read: Vec<PathBuf>,
+        write: Vec<PathBuf>,
+    },
 }
 
 /// The modes of a sandbox, and what is denied in each of them.

@@ -7,7 +7,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fstat, mkdirat, renameat_with, unlinkat};
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fstat, mkdirat, renameat_with, unlinkat,
+};
 use rustix::io::Errno;
 
 use crate::Files;
@@ -105,13 +107,15 @@ impl Files {
             Replace::Never => RenameFlags::NOREPLACE,
             Replace::Allowed => RenameFlags::empty(),
         };
-        renameat_with(&source.fd, source_name, &target.fd, target_name, flags).map_err(|errno| match errno {
-            Errno::NOENT => Error::of(&old, errno),
-            // Beneath one root and no mount between: the file system has parts of its own.
-            Errno::XDEV => Error::invalid(&new, "is on another part of the file system"),
-            Errno::INVAL => Error::invalid(&new, "is inside of what is to be moved"),
-            other => Error::of(&new, other),
-        })?;
+        renameat_with(&source.fd, source_name, &target.fd, target_name, flags).map_err(
+            |errno| match errno {
+                Errno::NOENT => Error::of(&old, errno),
+                // Beneath one root and no mount between: the file system has parts of its own.
+                Errno::XDEV => Error::invalid(&new, "is on another part of the file system"),
+                Errno::INVAL => Error::invalid(&new, "is inside of what is to be moved"),
+                other => Error::of(&new, other),
+            },
+        )?;
         sync_dir(&source.fd);
         sync_dir(&target.fd);
         Ok((old, new))
@@ -158,7 +162,9 @@ impl Files {
         }
         match walk.is_complete() {
             true => Ok(()),
-            false => Err(Error::invalid(top, "cannot be looked through, and something in it may be protected")),
+            false => {
+                Err(Error::invalid(top, "cannot be looked through, and something in it may be protected"))
+            }
         }
     }
 

@@ -35,7 +35,9 @@ impl Hidden {
 /// `*` stays within a name, `**` does not.
 pub(crate) fn pattern(text: &str) -> Result<GlobMatcher> {
     let built = GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();
-    built.map(|glob| glob.compile_matcher()).map_err(|e| Error::invalid(Path::new(text), format!("is no pattern: {e}")))
+    built
+        .map(|glob| glob.compile_matcher())
+        .map_err(|e| Error::invalid(Path::new(text), format!("is no pattern: {e}")))
 }
 
 impl Files {

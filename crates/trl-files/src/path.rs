@@ -91,10 +91,16 @@ mod tests {
         for bad in ["", ".", "..", "a/..", "./"] {
             assert!(Rel::parse(bad).unwrap().split().is_err(), "{bad:?}");
         }
-        for (path, parent, name) in [("a", "", "a"), ("a/b/", "a", "b"), ("../x", "..", "x"), ("a/./b", "a", "b")] {
+        for (path, parent, name) in
+            [("a", "", "a"), ("a/b/", "a", "b"), ("../x", "..", "x"), ("a/./b", "a", "b")]
+        {
             let rel = Rel::parse(path).unwrap();
             let (found, last) = rel.split().unwrap();
-            assert_eq!((found.normal(), last), (Rel::parse(parent).unwrap().normal(), OsStr::new(name)), "{path}");
+            assert_eq!(
+                (found.normal(), last),
+                (Rel::parse(parent).unwrap().normal(), OsStr::new(name)),
+                "{path}"
+            );
         }
     }
 

@@ -83,7 +83,8 @@ impl Root {
         let fault = |errno| Error::of(path.as_path(), errno);
         let follow = if last == Last::Keep { OFlags::NOFOLLOW } else { OFlags::empty() };
         for _ in 0..TRIES {
-            let there = beneath(&self.fd, path.for_kernel(), OFlags::PATH | follow, BENEATH).map_err(fault)?;
+            let there =
+                beneath(&self.fd, path.for_kernel(), OFlags::PATH | follow, BENEATH).map_err(fault)?;
             let id = Id::of(&fstat(&there).map_err(fault)?);
             let Some(place) = self.place_of(&there) else { continue };
             if let Ok(found) = self.at(&place)
@@ -216,7 +217,17 @@ mod tests {
         ] {
             assert_eq!(root.find(&rel(path), Last::Follow).unwrap().place, Path::new(place), "{path}");
         }
-        for path in ["..", "../w/a", "a/../../secret", "a/out", "abs", "abs/passwd", "own", "own/b/f", "in/../../../secret"] {
+        for path in [
+            "..",
+            "../w/a",
+            "a/../../secret",
+            "a/out",
+            "abs",
+            "abs/passwd",
+            "own",
+            "own/b/f",
+            "in/../../../secret",
+        ] {
             let error = root.find(&rel(path), Last::Follow).unwrap_err();
             assert!(matches!(error, Error::Outside { .. }), "{path}: {error}");
         }

@@ -136,7 +136,7 @@ impl Iterator for Walk<'_> {
             if self.is_spent() {
                 return None;
             }
-            let Some(level) = self.open.last() else { return None };
+            let level = self.open.last()?;
             if self.passes_over(level, &entry) {
                 continue;
             }

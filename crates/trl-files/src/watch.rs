@@ -100,8 +100,10 @@ impl Files {
         let top = self.root.find(path, Last::Follow)?;
         self.may_read(&top.place)?;
         top.expect_dir()?;
-        let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).map_err(Error::at(&top.place))?;
-        let mut watch = Watch { files: self.clone(), inotify, below, dirs: HashMap::new(), incomplete: false };
+        let inotify =
+            inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).map_err(Error::at(&top.place))?;
+        let mut watch =
+            Watch { files: self.clone(), inotify, below, dirs: HashMap::new(), incomplete: false };
         let place = top.place.clone();
         watch.add(&top).map_err(Error::at(&place))?;
         if below == Below::All {
@@ -188,8 +190,13 @@ impl Watch {
                 Err(errno) => return Err(Error::of(Path::new("the watch"), errno)),
                 Ok(event) if event.events().contains(ReadFlags::QUEUE_OVERFLOW) => overflow = true,
                 Ok(event) => {
-                    let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()).to_os_string());
-                    noted.push(Noted { wd: event.wd(), flags: event.events(), name: name.unwrap_or_default() });
+                    let name =
+                        event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()).to_os_string());
+                    noted.push(Noted {
+                        wd: event.wd(),
+                        flags: event.events(),
+                        name: name.unwrap_or_default(),
+                    });
                 }
             }
         }

@@ -13,7 +13,9 @@ use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, fchmod, fchown, fstat, fsync, linkat, openat, renameat_with, unlinkat};
+use rustix::fs::{
+    AtFlags, Mode, OFlags, RenameFlags, fchmod, fchown, fstat, fsync, linkat, openat, renameat_with, unlinkat,
+};
 use rustix::io::Errno;
 
 use crate::Files;
@@ -120,7 +122,8 @@ impl Files {
             check_writable(old)?;
         }
         let old = target.old.as_ref().map(|old| fstat(&old.fd)).transpose().map_err(Error::at(&place))?;
-        let mode = how.mode.or(old.as_ref().map(|old| old.st_mode)).map(|mode| Mode::from_raw_mode(mode & 0o777));
+        let mode =
+            how.mode.or(old.as_ref().map(|old| old.st_mode)).map(|mode| Mode::from_raw_mode(mode & 0o777));
         let (file, temporary) = nameless(&target.dir, mode).map_err(Error::at(&place))?;
         let mut draft = Draft {
             file: File::from(file),
@@ -221,7 +224,8 @@ impl Draft {
         if let Some(old) = old {
             let now = fstat(&self.file)?;
             if (now.st_uid, now.st_gid) != (old.st_uid, old.st_gid) {
-                let (uid, gid) = (rustix::fs::Uid::from_raw(old.st_uid), rustix::fs::Gid::from_raw(old.st_gid));
+                let (uid, gid) =
+                    (rustix::fs::Uid::from_raw(old.st_uid), rustix::fs::Gid::from_raw(old.st_gid));
                 // Only root may; a user's own files are the user's anyway.
                 let _ = fchown(&self.file, Some(uid), Some(gid));
             }

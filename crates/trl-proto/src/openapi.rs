@@ -359,12 +359,8 @@ fn files(of: &mut SchemaGenerator, owner: &str) -> Value {
     let refusal =
         |about: &str| body(about, "application/json", json!({"$ref": "#/components/schemas/Refusal"}));
     let bytes = json!({"type": "string", "format": "binary"});
-    let header = |name: &str, about: &str| {
-        json!({"name": name, "in": "header", "schema": {"type": "string"}, "description": about})
-    };
-    let query = |name: &str, about: &str| {
-        json!({"name": name, "in": "query", "schema": {"type": "string"}, "description": about})
-    };
+    let header = |name: &str, about: &str| json!({"name": name, "in": "header", "schema": {"type": "string"}, "description": about});
+    let query = |name: &str, about: &str| json!({"name": name, "in": "query", "schema": {"type": "string"}, "description": about});
     let (list, written) = (of.subschema_for::<fs::FileList>(), of.subschema_for::<fs::FileWritten>());
     let removed = of.subschema_for::<fs::FileRemoved>();
     let missing = refusal("No such file, or no such workspace");

@@ -18,6 +18,7 @@ mod exec;
 mod failure;
 mod flags;
 mod forward;
+mod fs;
 mod print;
 mod quote;
 mod record;
@@ -29,6 +30,8 @@ mod start;
 mod table;
 mod term;
 mod token;
+mod transfer;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -72,6 +75,12 @@ enum Command {
     /// Start terminals, type into them, look at them and end them
     #[command(subcommand)]
     Term(term::TermCommand),
+    /// Look at, read, write, search and watch the files of a session or workspace
+    #[command(subcommand, after_long_help = fs::ABOUT)]
+    Fs(fs::FsCommand),
+    /// Make and list workspaces
+    #[command(subcommand)]
+    Workspace(workspace::WorkspaceCommand),
     /// Sit at a terminal of the daemon's with this one
     #[command(after_long_help = attach::KEYS)]
     Attach(attach::AttachArgs),
@@ -146,6 +155,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Session(command) => talk(&base, async |config| session::run(config, command).await),
         Command::Exec(command) => talk(&base, async |config| exec::run(config, command).await),
         Command::Term(command) => talk(&base, async |config| term::run(config, command).await),
+        Command::Fs(command) => talk(&base, async |config| fs::run(config, command).await),
+        Command::Workspace(command) => talk(&base, async |config| workspace::run(config, command).await),
         Command::Attach(args) => talk(&base, async |config| attach::attach(config, args).await),
         Command::Ping(output) => talk(&base, async |config| daemon::ping(config, output).await),
         Command::Stats(output) => talk(&base, async |config| daemon::stats(config, output).await),

@@ -284,7 +284,8 @@ mod tests {
             for method in Method::ALL {
                 let refused = method.from_inside() == FromInside::Refused || !method.allows(Role::Agent);
                 assert_eq!(inside.may_call(*method).is_err(), refused, "{}", method.name());
-                let beyond = ["terminal.", "workspace.", "fs."].iter().any(|family| method.name().starts_with(family));
+                let beyond =
+                    ["terminal.", "workspace.", "fs."].iter().any(|family| method.name().starts_with(family));
                 assert!(refused || !beyond, "{}", method.name());
             }
         }

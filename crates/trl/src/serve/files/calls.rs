@@ -14,7 +14,7 @@ use trl_files::write::{Expect, How, Parents, Was, Written};
 use trl_files::{Files, Kind, Meta, Rel};
 use trl_proto::fs::{
     self, DirMade, FileInfo, FileKind, FileList, FileMoved, FilePath, FileRemoved, FileSlice, FileWritten,
-    Globbed, GlobParams, GrepParams, ListParams, Match, Matches, MkdirParams, MoveParams, ReadParams,
+    GlobParams, Globbed, GrepParams, ListParams, Match, Matches, MkdirParams, MoveParams, ReadParams,
     RemoveParams, StatParams, WatchParams, Watching, WriteParams, decode_path, encode_path,
 };
 use trl_proto::system::NoParams;

@@ -1,14 +1,12 @@
 //! `fs.changed`: what a watch noted, gathered for a moment and pushed at the client's pace.
 
-use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::sync::OwnedSemaphorePermit;
 use trl_files::watch::{Batch, Watch};
 use trl_proto::fs::ChangedPush;
 use trl_proto::{Dialect, Error, StreamId, envelope};
+use trl_sys::poller;
 
 use super::Lane;
 use super::calls::change;
@@ -21,8 +19,8 @@ pub(in crate::serve) struct Changes {
     id: StreamId,
     dialect: Dialect,
     watch: Watch,
-    /// The same notes, to wait for.
-    notes: AsyncFd<OwnedFd>,
+    /// Says that there is something to gather, once for each time.
+    notes: poller::Watch,
     _place: OwnedSemaphorePermit,
 }
 
@@ -34,8 +32,8 @@ impl Changes {
         place: OwnedSemaphorePermit,
     ) -> Result<Self, Error> {
         let fault = |e: std::io::Error| Error::internal(format!("watching: {e}"));
-        let again = watch.as_fd().try_clone_to_owned().map_err(fault)?;
-        let notes = AsyncFd::with_interest(again, Interest::READABLE).map_err(fault)?;
+        let notes = poller::Watch::new().map_err(fault)?;
+        notes.add(&watch, 0).map_err(fault)?;
         Ok(Self { id, dialect, watch, notes, _place: place })
     }
 
@@ -45,21 +43,13 @@ impl Changes {
         while client.outbox.room().await {
             if !more {
                 tokio::select! {
-                    ready = self.notes.readable() => match ready {
-                        // Before looking: what comes while we look wakes us again.
-                        Ok(mut ready) => ready.clear_ready(),
-                        Err(_) => return,
-                    },
+                    _ = self.notes.ready() => {}
                     () = client.outbox.closed() => return,
                 }
                 tokio::time::sleep(TOGETHER).await;
             }
             let mut watch = self.watch;
-            let gathered = client
-                .server
-                .files
-                .run(Lane::Search, move || Ok((watch.gather(), watch)))
-                .await;
+            let gathered = client.server.files.run(Lane::Search, move || Ok((watch.gather(), watch))).await;
             let Ok((Ok(batch), watch)) = gathered else { return };
             self.watch = watch;
             more = batch.more;

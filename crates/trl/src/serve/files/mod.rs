@@ -118,7 +118,8 @@ impl FileService {
             Target::Workspace(id) => (id.clone(), self.workspace(principal, &id, doing).await?.dir),
             Target::Session(id) => {
                 let session = principal.session(&server.manager, &id)?;
-                let known = session.spec.workspace.as_deref().map(|id| self.workspaces.find(id)).transpose()?;
+                let known =
+                    session.spec.workspace.as_deref().map(|id| self.workspaces.find(id)).transpose()?;
                 match known.flatten() {
                     Some(workspace) => (workspace.workspace_id, workspace.dir),
                     None if principal.role() == Role::Viewer => return Err(not_for_viewers()),
@@ -215,7 +216,9 @@ impl FileService {
 
     /// A place among the transfers; nobody waits for one, since others may hold theirs for long.
     pub(super) fn transfer(&self) -> Result<OwnedSemaphorePermit, Error> {
-        Arc::clone(&self.transfers).try_acquire_owned().map_err(|_| crowded("files being transferred", TRANSFERS))
+        Arc::clone(&self.transfers)
+            .try_acquire_owned()
+            .map_err(|_| crowded("files being transferred", TRANSFERS))
     }
 
     fn watch_place(&self) -> Result<OwnedSemaphorePermit, Error> {
@@ -248,7 +251,8 @@ impl Roots {
             return there;
         }
         if self.open.len() >= ROOTS
-            && let Some(oldest) = self.open.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone())
+            && let Some(oldest) =
+                self.open.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone())
         {
             self.open.remove(&oldest);
         }
