@@ -13,6 +13,7 @@ mod burst;
 mod client;
 mod create;
 mod daemon;
+mod files;
 mod fleet;
 mod flood;
 mod floor;
@@ -37,12 +38,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use report::Report;
 
-const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|memory|screen|terminals|keys]... \
+const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|memory|screen|terminals|keys|files]... \
                      [--trl PATH] [--quick] [--save]";
 
 type Suite = fn(&Plan, &mut Report) -> Result<()>;
 
-const SUITES: [(&str, Suite); 10] = [
+const SUITES: [(&str, Suite); 11] = [
     ("latency", latency::run),
     ("burst", burst::run),
     ("output", output::run),
@@ -53,6 +54,7 @@ const SUITES: [(&str, Suite); 10] = [
     ("screen", screen::run),
     ("terminals", terminals::run),
     ("keys", keys::run),
+    ("files", files::run),
 ];
 
 /// The shells every bar is about.
