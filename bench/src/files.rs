@@ -42,10 +42,9 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Result<()> {
         Ok(seconds)
     });
     let results = race.run(plan.pick(5, 2))?;
-    let rate = |name| results.p50(name).map(|seconds| bytes as f64 / 1e6 / seconds);
+    let rate = |name: &str| results.p50(name).map(|seconds| bytes as f64 / 1e6 / seconds);
     for (way, about) in [("down", "read and dropped"), ("up", "read, written to a file and synced")] {
-        let raw_way = format!("raw {way}");
-        let (ours, raw) = (rate(way)?, rate(&raw_way)?);
+        let (ours, raw) = (rate(way)?, rate(&format!("raw {way}"))?);
         report.value(
             format!("{} MB {way} over HTTP / raw sendfile, {about}", bytes >> 20),
             format!("{ours:.0} MB/s, raw {raw:.0}"),
