@@ -16,24 +16,23 @@ pub(super) enum Part {
 pub(super) fn wanted(header: Option<&str>, size: u64) -> Part {
     let Some(range) = header.and_then(|text| text.trim().strip_prefix("bytes=")) else { return Part::Whole };
     let Some((first, last)) = range.trim().split_once('-') else { return Part::Whole };
-    let number = |text: &str| -> Option<u64> {
-        if text.bytes().all(|b| b.is_ascii_digit()) { text.parse().ok() } else { None }
+    // Nothing, or digits and no more than those.
+    let number = |text: &str| -> Option<Option<u64>> {
+        let digits = text.bytes().all(|b| b.is_ascii_digit());
+        if text.is_empty() { Some(None) } else { text.parse().ok().filter(|_| digits).map(Some) }
     };
-    match (number(first), number(last), first.is_empty(), last.is_empty()) {
+    let (Some(first), Some(last)) = (number(first), number(last)) else { return Part::Whole };
+    match (first, last) {
+        (None, None) => Part::Whole,
         // The last so many.
-        (None, Some(0), true, false) => Part::Nothing,
-        (None, Some(_), true, false) if size == 0 => Part::Nothing,
-        (None, Some(count), true, false) => {
+        (None, Some(count)) if count == 0 || size == 0 => Part::Nothing,
+        (None, Some(count)) => {
             let length = count.min(size);
             Part::Some { from: size - length, length }
         }
-        (Some(from), None, false, true) if from < size => Part::Some { from, length: size - from },
-        (Some(from), Some(to), false, false) if from > to => Part::Whole,
-        (Some(from), Some(to), false, false) if from < size => {
-            Part::Some { from, length: to.min(size - 1) - from + 1 }
-        }
-        (Some(_), _, false, _) => Part::Nothing,
-        _ => Part::Whole,
+        (Some(from), Some(to)) if from > to => Part::Whole,
+        (Some(from), _) if from >= size => Part::Nothing,
+        (Some(from), to) => Part::Some { from, length: to.unwrap_or(u64::MAX).min(size - 1) - from + 1 },
     }
 }
 
