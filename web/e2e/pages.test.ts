@@ -21,10 +21,7 @@ test("a token lets in, a wrong one does not, and one that is revoked throws out"
   await page.getByRole("button", { name: "Log in" }).click();
   await page.getByRole("alert").getByText("not a valid token").waitFor();
 
-  const made = await daemon.call<{ token: string; token_id: string }>("token.create", {
-    name: "guest",
-    role: "operator",
-  });
+  const made = await daemon.token("guest", "operator");
   await page.getByLabel("Token").fill(made.token);
   await page.keyboard.press("Enter");
   await page.getByRole("navigation").waitFor();

@@ -1,14 +1,14 @@
 /** Short names for what the daemon's description calls its types. */
-import type { components, Methods as Known, Planned } from "./schema.gen";
+import type { components, Methods } from "./schema.gen";
 
 type Schemas = components["schemas"];
 
-/** What can be asked for; a daemon that has no approvals yet says UNKNOWN_METHOD. */
-export type Methods = Known & Planned;
+export type { Methods };
 export type SessionInfo = Schemas["SessionInfo"];
 export type SessionState = Schemas["SessionState"];
 export type ExecutionInfo = Schemas["ExecutionInfo"];
 export type RunResult = Schemas["RunResult"];
+export type ExecutionStatus = Schemas["ExecutionStatus"];
 export type Outcome = Schemas["Outcome"];
 export type OutputSlice = Schemas["OutputSlice"];
 export type TerminalInfo = Schemas["TerminalInfo"];
@@ -18,9 +18,13 @@ export type Info = Schemas["Info"];
 export type Encoding = Schemas["Encoding"];
 export type ErrorDetail = Schemas["ErrorDetail"];
 export type ApprovalRequest = Schemas["ApprovalRequest"];
+export type Executable = Schemas["Executable"];
+export type Decided = Schemas["AuditEntry"];
 export type RequestState = Schemas["RequestState"];
 export type RequestSegment = Schemas["Segment"];
 export type Verdict = Schemas["Verdict"];
+export type Refusal = Schemas["Refused"];
+export type RefusedPush = Schemas["RefusedPush"];
 export type Scope = Schemas["Scope"];
 export type Finding = Schemas["Finding"];
 export type Health = Schemas["Health"];

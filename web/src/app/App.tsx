@@ -1,5 +1,6 @@
 /** The frame of every page: who is visiting, the rail, and the page itself, which is loaded when it is first wanted. */
 import { lazy, Suspense, useEffect, type JSX } from "react";
+import { daemon } from "../api/daemon";
 import { feed } from "../api/feed";
 import { isWaiting } from "../approvals/inbox";
 import { startNotifying } from "../approvals/notify";
@@ -24,7 +25,7 @@ export function App(): JSX.Element {
   const token = now.kind === "in" ? now.token : null;
   useEffect(() => {
     if (token === null) return;
-    const stops = [approvals.start(), startNotifying()];
+    const stops = [daemon.start(), approvals.start(), startNotifying()];
     feed.start();
     return () => {
       feed.stop();

@@ -7,7 +7,8 @@ import { IconButton } from "../ui/Button";
 import { Icon, Logo, type IconName } from "../ui/icons";
 import { useStore } from "../ui/store";
 import { choice, type Choice } from "../ui/theme";
-import { DEFAULT_WORKSPACE, go, pathOf, route, type Route } from "./router";
+import { DEFAULT_WORKSPACE, route, type Route } from "./router";
+import { To } from "./To";
 import "./rail.css";
 
 const pages: { to: Route; label: Key; icon: IconName }[] = [
@@ -33,16 +34,7 @@ export function Rail({ waiting }: { waiting: number }): JSX.Element {
       </div>
       <nav aria-label={t("nav.label")}>
         {pages.map(({ to, label, icon }) => (
-          <a
-            key={label}
-            href={pathOf(to)}
-            aria-current={isAt(now, to) ? "page" : undefined}
-            onClick={(event) => {
-              if (event.metaKey || event.ctrlKey || event.shiftKey) return;
-              event.preventDefault();
-              go(to);
-            }}
-          >
+          <To key={label} route={to} isHere={isAt(now, to)}>
             <Icon name={icon} />
             <span>{t(label)}</span>
             {to.page === "approvals" && waiting > 0 && (
@@ -51,7 +43,7 @@ export function Rail({ waiting }: { waiting: number }): JSX.Element {
                 <span className="sr-only">{t("approvals.count", { n: waiting })}</span>
               </span>
             )}
-          </a>
+          </To>
         ))}
       </nav>
       <span className="sr-only" role="status">

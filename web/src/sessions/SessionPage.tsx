@@ -10,7 +10,7 @@ import { toast } from "../ui/toasts";
 import { Conversation } from "./conversation";
 import { ExecutionBlock } from "./ExecutionBlock";
 import { RunBox } from "./RunBox";
-import { isOver } from "./sessions";
+import { canOpen, isOver } from "./sessions";
 import { StatePill } from "./StatePill";
 import "./sessions.css";
 
@@ -87,7 +87,7 @@ function Actions({ session }: { session: SessionInfo }): JSX.Element | null {
   if (state === "terminated") return null;
   return (
     <div className="session-actions">
-      {state === "closed" ? (
+      {canOpen(state) ? (
         <Button onClick={attempt(() => call("session.get", { session_id }))}>{t("sessions.open")}</Button>
       ) : (
         <Button onClick={attempt(() => call("session.close", { session_id }))}>{t("session.close")}</Button>
