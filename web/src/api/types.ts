@@ -1,9 +1,11 @@
 /** Short names for what the daemon's description calls its types. */
-import type { components, Methods } from "./schema.gen";
+import type { Coming } from "./coming";
+import type { components, Methods as Known } from "./schema.gen";
 
 type Schemas = components["schemas"];
 
-export type { Methods };
+/** What can be asked for, if the daemon has it. */
+export type Methods = Known & Omit<Coming, keyof Known>;
 export type SessionInfo = Schemas["SessionInfo"];
 export type SessionState = Schemas["SessionState"];
 export type ExecutionInfo = Schemas["ExecutionInfo"];

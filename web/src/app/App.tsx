@@ -16,6 +16,9 @@ import { route, type Route } from "./router";
 const WorkspacePage = lazy(() => import("../workspace/WorkspacePage"));
 const SessionsPage = lazy(() => import("../sessions/SessionsPage"));
 const SessionPage = lazy(() => import("../sessions/SessionPage"));
+const HistoryPage = lazy(() => import("../history/HistoryPage"));
+const FilesPage = lazy(() => import("../files/FilesPage"));
+const CasesPage = lazy(() => import("../cases/CasesPage"));
 const ApprovalsPage = lazy(() => import("../approvals/ApprovalsPage"));
 const DiagnosticsPage = lazy(() => import("../diagnostics/DiagnosticsPage"));
 const WelcomePage = lazy(() => import("../welcome/WelcomePage"));
@@ -61,6 +64,9 @@ const titles: Record<Route["page"], Key> = {
   workspace: "nav.workspace",
   sessions: "nav.sessions",
   session: "nav.sessions",
+  history: "nav.history",
+  files: "nav.files",
+  cases: "nav.cases",
   approvals: "nav.approvals",
   diagnostics: "nav.diagnostics",
   welcome: "nav.welcome",
@@ -83,6 +89,12 @@ function Page({ route }: { route: Route }): JSX.Element {
       return <SessionsPage />;
     case "session":
       return <SessionPage key={route.id} id={route.id} />;
+    case "history":
+      return <HistoryPage session={route.session} />;
+    case "files":
+      return <FilesPage of={route.of} />;
+    case "cases":
+      return <CasesPage />;
     case "approvals":
       return <ApprovalsPage />;
     case "diagnostics":

@@ -153,7 +153,7 @@ test("what is not seen is written out", () => {
 });
 
 test("a request of a session or of a terminal has a name, and only text can be edited", () => {
-  const of = (about: object) => ({ ...a, ...about }) as ApprovalRequest;
+  const of = (about: object) => ({ ...a, ...about });
   expect(placeOf(of({ session_id: "s-1", session_name: "deploy" }))).toBe("deploy");
   expect(placeOf(of({ session_id: "s-1" }))).toBe("s-1");
   expect(placeOf(of({ terminal_id: "t-1" }))).toBe("t-1");

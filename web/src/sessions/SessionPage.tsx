@@ -1,6 +1,8 @@
 /** One session: its commands as blocks, oldest first, and a line to run the next. */
 import { useEffect, useMemo, type JSX } from "react";
 import { go } from "../app/router";
+import { To } from "../app/To";
+import { can, useDaemonInfo } from "../api/daemon";
 import { call, told } from "../api/http";
 import type { SessionInfo } from "../api/types";
 import { useT } from "../i18n";
@@ -26,6 +28,7 @@ export default function SessionPage({ id }: { id: string }): JSX.Element {
         <h1>{session?.name ?? id}</h1>
         {session !== null && <StatePill state={session.state} />}
         {session !== null && <Facts session={session} />}
+        <Ways id={id} />
         {session !== null && <Actions session={session} />}
       </div>
       {failure !== null && <p className="danger-text session-failure">{failure}</p>}
@@ -75,6 +78,20 @@ function Facts({ session }: { session: SessionInfo }): JSX.Element {
         </div>
       )}
     </dl>
+  );
+}
+
+/** To what else there is of this session, if the daemon has it. */
+function Ways({ id }: { id: string }): JSX.Element {
+  const t = useT();
+  const info = useDaemonInfo();
+  return (
+    <>
+      {can(info, "fs.list") && (
+        <To route={{ page: "files", of: { kind: "session", id } }}>{t("nav.files")}</To>
+      )}
+      {can(info, "session.history") && <To route={{ page: "history", session: id }}>{t("nav.history")}</To>}
+    </>
   );
 }
 
