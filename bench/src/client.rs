@@ -139,8 +139,14 @@ impl Client {
     }
 
     pub(crate) fn create(&mut self, shell: &str, renewal: Renewal) -> Result<SessionId> {
-        let params =
-            CreateParams { shell: Some(shell.into()), renewal: Some(renewal), ..CreateParams::default() };
+        self.create_with(CreateParams {
+            shell: Some(shell.into()),
+            renewal: Some(renewal),
+            ..CreateParams::default()
+        })
+    }
+
+    pub(crate) fn create_with(&mut self, params: CreateParams) -> Result<SessionId> {
         let info: SessionInfo = self.call(Method::SessionCreate, &params)?;
         Ok(info.session_id)
     }

@@ -12,6 +12,7 @@ mod beside;
 mod burst;
 mod client;
 mod create;
+mod crowd;
 mod daemon;
 mod fleet;
 mod flood;
@@ -21,6 +22,7 @@ mod latency;
 mod memory;
 mod output;
 mod pattern;
+mod policy;
 mod procfs;
 mod pty;
 mod push;
@@ -38,12 +40,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use report::Report;
 
-const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|sandbox|memory|screen|terminals|keys]... \
+const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|sandbox|crowd|memory|screen|terminals|keys|policy]... \
                      [--trl PATH] [--quick] [--save]";
 
 type Suite = fn(&Plan, &mut Report) -> Result<()>;
 
-const SUITES: [(&str, Suite); 11] = [
+const SUITES: [(&str, Suite); 13] = [
     ("latency", latency::run),
     ("burst", burst::run),
     ("output", output::run),
@@ -51,10 +53,12 @@ const SUITES: [(&str, Suite); 11] = [
     ("flood", flood::run),
     ("create", create::run),
     ("sandbox", sandbox::run),
+    ("crowd", crowd::run),
     ("memory", memory::run),
     ("screen", screen::run),
     ("terminals", terminals::run),
     ("keys", keys::run),
+    ("policy", policy::run),
 ];
 
 /// The shells every bar is about.

@@ -70,6 +70,11 @@ impl Results {
         self.at(name, 0.99)
     }
 
+    /// What it takes when nobody is in the way.
+    pub(crate) fn p05(&self, name: &str) -> Result<f64> {
+        self.at(name, 0.05)
+    }
+
     fn at(&self, name: &str, q: f64) -> Result<f64> {
         let samples = self.0.get(name).with_context(|| format!("{name} was not measured"))?;
         Ok(quantile(samples, q))

@@ -8,7 +8,7 @@ use crate::steps::{self, Outcome};
 use crate::{needs, place};
 
 /// Every target of `fuzz/Cargo.toml`.
-const TARGETS: [&str; 3] = ["envelope", "control", "screen"];
+const TARGETS: [&str; 5] = ["envelope", "control", "screen", "case", "policy"];
 
 /// Seconds per target that a check can spare.
 pub(crate) const SHORT: u32 = 20;

@@ -14,7 +14,7 @@ use anyhow::{Result, bail};
 use crate::{place, steps};
 
 /// A program the tests drive, and the Debian package that has it.
-const PROGRAMS: [(&str, &str); 19] = [
+const PROGRAMS: [(&str, &str); 24] = [
     ("dash", "dash"),
     ("bash", "bash"),
     ("zsh", "zsh"),
@@ -32,6 +32,12 @@ const PROGRAMS: [(&str, &str); 19] = [
     ("htop", "htop"),
     ("tmux", "tmux"),
     ("nano", "nano"),
+    // What a sandbox keeps its programs from, and what people run in one.
+    ("ssh-agent", "openssh-client"),
+    ("dbus-daemon", "dbus"),
+    ("systemd-run", "systemd"),
+    ("git", "git"),
+    ("make", "make"),
     // Drives the web UI.
     ("chromium", "chromium"),
     // Has a kernel with control groups of version 2.

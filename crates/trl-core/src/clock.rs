@@ -23,6 +23,20 @@ impl Stamp {
         Self { monotonic: now.monotonic + by, wall: wall.unwrap_or(now.wall) }
     }
 
+    /// A moment of an earlier daemon, by the wall clock; as far back on the other one as that goes.
+    pub fn of_past(millis: i64) -> Self {
+        let now = Self::now();
+        let wall = Timestamp::from_millisecond(millis).unwrap_or(now.wall);
+        let age = now.wall.as_millisecond().saturating_sub(millis);
+        let age = std::time::Duration::from_millis(u64::try_from(age).unwrap_or(0));
+        Self { monotonic: now.monotonic.checked_sub(age).unwrap_or(now.monotonic), wall }
+    }
+
+    /// Since 1970, on the wall clock.
+    pub fn unix_millis(&self) -> i64 {
+        self.wall.as_millisecond()
+    }
+
     /// Whole seconds since 1970, on the wall clock.
     pub fn unix_seconds(&self) -> i64 {
         self.wall.as_second()

@@ -17,6 +17,8 @@ use trl_sys::tree;
 use trl_sys::zygote::Zygote;
 
 use crate::approval::{Book, Desk};
+use crate::case::Cases;
+use crate::case::resident::{Nothing, Residents};
 use crate::clock::Stamp;
 use crate::descriptors::{self, Shares};
 use crate::env::Inherited;
@@ -26,6 +28,7 @@ use crate::limits::cage::Tenant;
 use crate::limits::{Cage, Caging};
 use crate::output::{Budget, Capacity, Log, spill::Spill};
 use crate::place::Place;
+use crate::records::Recorder;
 use crate::registry::Registry;
 use crate::seats::{Seat, Seats};
 use crate::settings::Settings;
@@ -37,6 +40,8 @@ pub struct Engine {
     pub settings: Settings,
     /// What outlives this daemon; none for an engine that keeps nothing.
     pub store: Option<Store>,
+    /// What is written down there of sessions and executions.
+    pub records: Recorder,
     pub started: Stamp,
     pub place: Place,
     pub inherited: Inherited,
@@ -63,6 +68,9 @@ pub struct Engine {
     pub screens: Screens,
     pub floods: Floods,
     pub caging: Caging,
+    pub cases: Cases,
+    /// Which case each session has.
+    pub residents: Residents,
 }
 
 #[derive(Debug, Default)]
@@ -77,6 +85,13 @@ pub struct Counters {
     pub durations: Histogram,
     /// From each request to the start of its process.
     pub waits: Histogram,
+    /// What of that was work, in microseconds: without the time in a queue, or for a person's answer.
+    pub build_us: AtomicU64,
+    pub builds: AtomicU64,
+    /// Sessions that were asked for and found in memory.
+    pub session_hits: AtomicU64,
+    /// Those that were looked for in the store.
+    pub session_misses: AtomicU64,
 }
 
 impl Counters {
@@ -135,7 +150,10 @@ impl Engine {
             screens: Screens::default(),
             floods: Floods::default(),
             caging,
+            records: Recorder::start(store.as_ref())?,
             store,
+            cases: Cases::new(&settings),
+            residents: Residents::new(Nothing),
             settings,
         }))
     }

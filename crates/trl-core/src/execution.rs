@@ -2,6 +2,7 @@
 //! who watches it; only the task of that moves it on.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,8 @@ pub struct Execution {
     pub sandbox: Option<Arc<Sandbox>>,
     phase: watch::Sender<Phase>,
     told: Mutex<Told>,
+    /// Its beginning was noted for the history.
+    noted: AtomicBool,
 }
 
 /// Where an execution runs.
@@ -126,19 +129,18 @@ impl Execution {
         logs: (Arc<Log>, Arc<Log>),
         sandbox: Option<Arc<Sandbox>>,
     ) -> Arc<Self> {
-        Self::known_as(ExecutionId::random(), place, owner, command, logs, sandbox)
+        Arc::new(Self::fresh(place, owner, command, logs, sandbox))
     }
 
-    pub fn known_as(
-        id: ExecutionId,
+    pub(crate) fn fresh(
         place: Place,
         owner: Arc<str>,
         command: &str,
         logs: (Arc<Log>, Arc<Log>),
         sandbox: Option<Arc<Sandbox>>,
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            id,
+    ) -> Self {
+        Self {
+            id: ExecutionId::random(),
             place,
             owner,
             command: command.into(),
@@ -149,7 +151,14 @@ impl Execution {
             sandbox,
             phase: watch::Sender::new(Phase::Queued),
             told: Mutex::default(),
-        })
+            noted: AtomicBool::new(false),
+        }
+    }
+
+    /// Under the id it had in an earlier daemon.
+    pub(crate) fn known_as(mut self, id: Option<ExecutionId>) -> Arc<Self> {
+        self.id = id.unwrap_or(self.id);
+        Arc::new(self)
     }
 
     pub fn log(&self, stream: Stream) -> &Arc<Log> {
@@ -169,6 +178,14 @@ impl Execution {
 
     pub fn told(&self) -> MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_noted(&self) -> bool {
+        self.noted.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_noted(&self) {
+        self.noted.store(true, Ordering::Relaxed);
     }
 
     pub fn phase(&self) -> Phase {

@@ -4,8 +4,10 @@
 //! [`shell`] (how to tell the shell) -> `trl-sys` (processes) -> [`output`] (bytes back).
 
 pub mod approval;
+pub mod case;
 pub mod clock;
 pub mod descriptors;
+pub mod diagnostics;
 pub mod doctor;
 pub mod engine;
 pub mod env;
@@ -18,6 +20,7 @@ pub mod output;
 pub mod place;
 pub mod progress;
 pub mod random;
+pub mod records;
 pub mod registry;
 pub mod sandbox;
 pub mod seats;

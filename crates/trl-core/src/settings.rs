@@ -30,6 +30,17 @@ const TOOLCHAINS: [&str; 20] = [
     "~/go",
 ];
 
+/// Where cases are, and which one is for those that name none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CaseSettings {
+    /// The directory of trusted ones.
+    pub dir: Option<PathBuf>,
+    /// The id of the one for whatever names none.
+    pub default: Option<String>,
+    /// Where workspaces without a place of their own are, and what is trusted is remembered.
+    pub data_dir: Option<PathBuf>,
+}
+
 /// Settings of one engine. Every field has a default that suits one person's machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -50,6 +61,12 @@ pub struct Settings {
     pub idle_ttl: Duration,
     /// A session this old is closed whatever it does; zero is never.
     pub absolute_ttl: Duration,
+    /// Whoever creates or opens a session has their other idle ones closed.
+    pub close_on_switch: bool,
+    /// Older history is forgotten; zero is never.
+    pub history_age: Duration,
+    /// So is the oldest of more than this; zero is no limit.
+    pub history_bytes: u64,
     /// How long the info of a terminated session is kept.
     pub terminated_ttl: Duration,
     /// Bytes of output kept in memory per stream, half from its head and half from its tail.
@@ -66,6 +83,7 @@ pub struct Settings {
     pub spill_bytes: u64,
     /// Names every session takes from the daemon's environment.
     pub pass_env: Vec<String>,
+    pub cases: CaseSettings,
     /// The boundary of whatever does not ask for one, and the widest an agent may ask for.
     pub sandbox_mode: Mode,
     /// Readable in the modes that have a workspace; `~/` is the home.
@@ -104,6 +122,9 @@ impl Default for Settings {
             grace: Duration::from_secs(5),
             idle_ttl: Duration::from_secs(3600),
             absolute_ttl: Duration::ZERO,
+            close_on_switch: false,
+            history_age: Duration::from_secs(90 * 24 * 3600),
+            history_bytes: 256 << 20,
             terminated_ttl: Duration::from_secs(600),
             output_bytes: 1 << 20,
             output_total_bytes: 256 << 20,
@@ -112,6 +133,7 @@ impl Default for Settings {
             spill_dir: None,
             spill_bytes: 256 << 20,
             pass_env: Vec::new(),
+            cases: CaseSettings::default(),
             sandbox_mode: Mode::Off,
             sandbox_read_dirs: TOOLCHAINS.map(String::from).to_vec(),
             sandbox_write_dirs: Vec::new(),

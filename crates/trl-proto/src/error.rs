@@ -36,6 +36,8 @@ pub enum ErrorCode {
     ApprovalExpired,
     AlreadyResolved,
     SecretsRequired,
+    CaseNotFound,
+    CaseInvalid,
     SandboxDenied,
     SandboxUnavailable,
     ShuttingDown,

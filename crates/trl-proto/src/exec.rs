@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::envelope::Dialect;
 use crate::error::{Error, ErrorCode};
+use crate::history::HistoryEntry;
 use crate::id::{ExecutionId, RequestId, SessionId, StreamId, TerminalId};
 use crate::limits::Usage;
 use crate::sandbox::{Denied, OnDenied, SandboxParams, SandboxReport};
@@ -77,6 +78,12 @@ pub struct RunParams {
     /// When a person has to be asked; `wait` unless told otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
+    /// Of a throw-away session; the configured one, if there is one, unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case_id: Option<String>,
+    /// Of a throw-away session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
     /// Of a throw-away session, whose workspace is `working_dir`; a session has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxParams>,
@@ -455,7 +462,14 @@ pub struct ResultReply {
 #[serde(untagged)]
 pub enum ResultBody {
     Done(RunResult),
-    NotYet { execution_id: ExecutionId },
+    /// Only what the history has of it is left.
+    Recorded {
+        execution_id: ExecutionId,
+        recorded: Box<HistoryEntry>,
+    },
+    NotYet {
+        execution_id: ExecutionId,
+    },
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -50,6 +50,11 @@ pub fn by_name<T: DeserializeOwned>(name: &str) -> Result<T, String> {
 fn unknown(what: &str, rest: &str) -> String {
     let names: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
     let Some((name, known)) = names.split_first() else { return format!("unknown {what} {rest}") };
+    unknown_name(what, name, known)
+}
+
+/// "unknown field `comand`; did you mean `command`?"
+pub fn unknown_name(what: &str, name: &str, known: &[&str]) -> String {
     match nearest(name, known.iter().copied()) {
         Some(near) => format!("unknown {what} `{name}`; did you mean `{near}`?"),
         None if known.is_empty() => format!("unknown {what} `{name}`; no {what}s are expected here"),
@@ -157,7 +162,7 @@ mod tests {
         assert_eq!(
             why::<ListParams>(r#"{"state":"zzzzzzzz"}"#),
             "`state`: unknown value `zzzzzzzz`; \
-             known values: creating, ready, running, idle, closed, terminated"
+             known values: uninitialized, creating, ready, running, waiting_hitl, idle, closed, terminated"
         );
         assert_eq!(
             why::<ExecutionParams>(r#"{"execution_id":"é"}"#),

@@ -25,6 +25,9 @@ pub struct Limits {
     /// How large a file each process may make.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_size_bytes: Option<u64>,
+    /// Disk space of the workspace. No daemon can hold anybody to it yet: anything but 0 is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_bytes: Option<u64>,
     /// What one command may print, or a terminal in its life.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_bytes: Option<u64>,
@@ -44,18 +47,20 @@ pub enum Limit {
     Pids,
     OpenFiles,
     FileSizeBytes,
+    DiskBytes,
     OutputBytes,
     WallS,
 }
 
 impl Limit {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::MemoryBytes,
         Self::Cpu,
         Self::CpuTimeS,
         Self::Pids,
         Self::OpenFiles,
         Self::FileSizeBytes,
+        Self::DiskBytes,
         Self::OutputBytes,
         Self::WallS,
     ];
@@ -68,6 +73,7 @@ impl Limit {
             Self::Pids => "pids",
             Self::OpenFiles => "open_files",
             Self::FileSizeBytes => "file_size_bytes",
+            Self::DiskBytes => "disk_bytes",
             Self::OutputBytes => "output_bytes",
             Self::WallS => "wall_s",
         }
@@ -85,6 +91,7 @@ impl Limits {
             Limit::Pids => whole(self.pids),
             Limit::OpenFiles => whole(self.open_files),
             Limit::FileSizeBytes => whole(self.file_size_bytes),
+            Limit::DiskBytes => whole(self.disk_bytes),
             Limit::OutputBytes => whole(self.output_bytes),
             Limit::WallS => self.wall_s,
         }
@@ -109,6 +116,7 @@ impl Limits {
             pids: self.pids.or(base.pids),
             open_files: self.open_files.or(base.open_files),
             file_size_bytes: self.file_size_bytes.or(base.file_size_bytes),
+            disk_bytes: self.disk_bytes.or(base.disk_bytes),
             output_bytes: self.output_bytes.or(base.output_bytes),
             wall_s: self.wall_s.or(base.wall_s),
         }
@@ -126,6 +134,7 @@ impl Limits {
             pids: whole(self.pids),
             open_files: whole(self.open_files),
             file_size_bytes: whole(self.file_size_bytes),
+            disk_bytes: whole(self.disk_bytes),
             output_bytes: whole(self.output_bytes),
             wall_s: real(self.wall_s),
         }
@@ -206,7 +215,7 @@ mod tests {
         for limit in Limit::ALL {
             assert_eq!(serde_json::to_value(limit).unwrap(), limit.name());
         }
-        let all = r#"{"memory_bytes":1,"cpu":0.5,"cpu_time_s":1,"pids":1,"open_files":1,"file_size_bytes":1,"output_bytes":1,"wall_s":1}"#;
+        let all = r#"{"memory_bytes":1,"cpu":0.5,"cpu_time_s":1,"pids":1,"open_files":1,"file_size_bytes":1,"disk_bytes":1,"output_bytes":1,"wall_s":1}"#;
         let all: Limits = serde_json::from_str(all).unwrap();
         assert_eq!(all.set().collect::<Vec<_>>(), Limit::ALL);
     }

@@ -74,6 +74,9 @@ methods! {
     SessionGet      "session.get"      Run     Refused "open a closed session again";
     SessionClose    "session.close"    Run     Refused "end its processes, keep its record";
     SessionDestroy  "session.destroy"  Run     Refused "end a session for good";
+    SessionDelete   "session.delete"   Run     Refused "end a session, and remove its records and files";
+    SessionHistory  "session.history"  Watch   Allowed "what was run, newest first, with search";
+    SessionEvents   "session.events"   Watch   Allowed "events.subscribe, for one session";
     SessionReset    "session.reset"    Run     Refused "a fresh shell under the same id";
     ExecRun         "exec.run"         Run     Allowed "run a command and wait for its result";
     ExecStream      "exec.stream"      Run     Allowed "run a command and push its output as it comes";
@@ -89,6 +92,10 @@ methods! {
     TokenCreate     "token.create"     Operate Refused "make a token with a role; the reply alone holds it";
     TokenList       "token.list"       Operate Refused "the tokens there are, without their secrets";
     TokenRevoke     "token.revoke"     Operate Refused "end a token, and the connections that use it";
+    CaseList        "case.list"        Watch   Refused "the cases sessions can be created from, and broken ones";
+    CaseGet         "case.get"         Watch   Refused "one case, as it takes effect";
+    CaseValidate    "case.validate"    Watch   Refused "is this text a case, and what is wrong with it";
+    CaseTrust       "case.trust"       Operate Refused "let all of a workspace's case take effect";
     EventsSubscribe "events.subscribe" Watch   Allowed "push what happens to sessions and executions";
     HitlList        "hitl.list"        Watch   Refused "commands that wait for a person, or did";
     HitlGet         "hitl.get"         Watch   Refused "one of them";
@@ -121,6 +128,8 @@ impl Method {
                 | SessionCreate
                 | SessionClose
                 | SessionDestroy
+                | SessionDelete
+                | SessionHistory
                 | SessionReset
                 | ExecRun
                 | ExecStream

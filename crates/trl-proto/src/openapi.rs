@@ -5,6 +5,10 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
+use crate::case::{
+    CaseDetail, CaseInfo, CaseList, CaseListParams, CaseParams, CaseTrustParams, CaseValidateParams,
+    CaseValidated,
+};
 use crate::doctor::{Diagnosis, LogLines, LogParams};
 use crate::error::ErrorCode;
 use crate::event::{Event, SubscribeParams, Subscribed};
@@ -13,13 +17,15 @@ use crate::exec::{
     InputTaken, Outcome, OutputParams, OutputPushed, OutputSlice, RefusedPush, ResultReply, RunParams,
     RunReply, SignalParams, Signalled, StreamStarted,
 };
+use crate::history::{History, HistoryParams};
 use crate::hitl::{
     ApprovalRequest, Audit, AuditParams, RequestList, RequestListParams, RequestParams, RequestWaitParams,
     RespondParams,
 };
 use crate::method::{Access, Method};
 use crate::session::{
-    CreateParams, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo, SessionList, SessionParams,
+    CreateParams, Deleted, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo, SessionList,
+    SessionParams,
 };
 use crate::start::{Progress, ResizeParams, Resized, StartParams, WaitParams, Waited};
 use crate::system::{AuthParams, Authenticated, Info, NoParams, Ping, ShutdownParams, ShuttingDown, Stats};
@@ -46,6 +52,8 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         }
         Method::SessionGet => pair::<GetParams, SessionInfo>(of),
         Method::SessionDestroy => pair::<DestroyParams, Destroyed>(of),
+        Method::SessionDelete => pair::<SessionParams, Deleted>(of),
+        Method::SessionHistory => pair::<HistoryParams, History>(of),
         Method::ExecRun => pair::<RunParams, RunReply>(of),
         Method::ExecStream => pair::<RunParams, StreamStarted>(of),
         Method::ExecStart => pair::<StartParams, Progress>(of),
@@ -60,7 +68,11 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         Method::TokenCreate => pair::<CreateTokenParams, TokenCreated>(of),
         Method::TokenList => pair::<NoParams, TokenList>(of),
         Method::TokenRevoke => pair::<TokenParams, TokenRevoked>(of),
-        Method::EventsSubscribe => pair::<SubscribeParams, Subscribed>(of),
+        Method::CaseList => pair::<CaseListParams, CaseList>(of),
+        Method::CaseGet => pair::<CaseParams, CaseDetail>(of),
+        Method::CaseValidate => pair::<CaseValidateParams, CaseValidated>(of),
+        Method::CaseTrust => pair::<CaseTrustParams, CaseInfo>(of),
+        Method::EventsSubscribe | Method::SessionEvents => pair::<SubscribeParams, Subscribed>(of),
         Method::HitlList => pair::<RequestListParams, RequestList>(of),
         Method::HitlGet => pair::<RequestParams, ApprovalRequest>(of),
         Method::HitlRespond => pair::<RespondParams, ApprovalRequest>(of),

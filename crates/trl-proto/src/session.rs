@@ -93,6 +93,12 @@ pub struct CreateParams {
     /// Default timeout of this session's commands; 0 is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<f64>,
+    /// The case it is created from; the configured one, if there is one, unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case_id: Option<String>,
+    /// The workspace it is in, whose cases it may be created from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
     /// Only `host` so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
@@ -124,6 +130,17 @@ pub struct SessionInfo {
     pub owner: String,
     pub created_at: String,
     pub last_activity: String,
+    /// The case it was created from.
+    #[serde(default)]
+    pub case_id: Option<String>,
+    /// Of that case's file as it was then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case_digest: Option<String>,
+    /// Fields of that case without effect, as nobody trusted it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<String>,
+    #[serde(default)]
+    pub workspace_id: Option<String>,
     pub runtime: String,
     pub labels: BTreeMap<String, String>,
     /// Names only, never values.
@@ -168,9 +185,16 @@ pub struct Running {
 pub struct ListParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<SessionState>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
     /// `key` or `key=value`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Of exactly this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -212,4 +236,11 @@ pub struct DestroyParams {
 pub struct Destroyed {
     pub session_id: SessionId,
     pub state: SessionState,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Deleted {
+    pub session_id: SessionId,
+    pub deleted: bool,
 }

@@ -41,6 +41,22 @@ pub struct Stats {
     pub timeouts: u64,
     pub sessions_created: u64,
     pub events_seq: u64,
+    /// Sessions that take commands.
+    pub resident_sessions: u64,
+    /// Commands that began, and microseconds from their requests to their processes, without queues and people.
+    pub execution_builds: u64,
+    pub execution_build_us: u64,
+    /// How long people took to answer.
+    pub approval_wait_ms: Distribution,
+    /// Sessions that were asked for and found in memory, and those that were looked for in the store.
+    pub session_hits: u64,
+    pub session_misses: u64,
+    /// Writes to the store, those it refused, and executions it was not told of.
+    pub records_written: u64,
+    pub records_failed: u64,
+    pub records_dropped: u64,
+    /// Writes that wait.
+    pub store_queue_bytes: u64,
 }
 
 /// How many took how long.

@@ -59,7 +59,10 @@ pub struct CreateParams {
     pub cols: Option<u16>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<u16>,
-    /// The group of terminals it is listed under.
+    /// The case it is created from; the configured one, if there is one, unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case_id: Option<String>,
+    /// The group of terminals it is listed under, whose cases it may be created from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,6 +95,15 @@ pub struct TerminalInfo {
     pub terminal_id: TerminalId,
     pub name: Option<String>,
     pub workspace_id: Option<String>,
+    /// The case it was created from.
+    #[serde(default)]
+    pub case_id: Option<String>,
+    /// Of that case's file as it was then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case_digest: Option<String>,
+    /// Fields of that case without effect, as nobody trusted it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<String>,
     pub labels: BTreeMap<String, String>,
     /// The program.
     pub shell: String,

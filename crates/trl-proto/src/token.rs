@@ -62,6 +62,8 @@ pub struct Wish {
     #[serde(default)]
     pub workspace_id: Option<String>,
     #[serde(default)]
+    pub working_dir: Option<String>,
+    #[serde(default)]
     pub runtime: Option<String>,
     /// A mode, or an object with one; what it is matters only to those who have a ceiling.
     #[serde(default)]

@@ -38,6 +38,8 @@ pub enum ExecutionStatus {
 pub struct NewExecution {
     pub id: ExecutionId,
     pub session_id: SessionId,
+    /// Of the session: it may have no record of its own.
+    pub owner: String,
     /// The approval it was run on.
     pub request_id: Option<RequestId>,
     pub command: String,
@@ -92,6 +94,7 @@ pub struct ExecutionRecord {
     pub seq: i64,
     pub id: ExecutionId,
     pub session_id: SessionId,
+    pub owner: String,
     pub request_id: Option<RequestId>,
     pub status: ExecutionStatus,
     pub command: String,
@@ -132,8 +135,8 @@ impl Store {
 
 fn begin(conn: &Connection, new: &NewExecution) -> Result<i64> {
     let sql =
-        "INSERT INTO executions (id, session_id, request_id, status, command, working_dir, started_at, bytes)
-               VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING";
+        "INSERT INTO executions (id, session_id, request_id, status, command, working_dir, started_at, bytes, owner)
+               VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING";
     let bytes = ROW_BYTES + 2 * new.command.len() + new.working_dir.len();
     let added = conn.prepare_cached(sql)?.execute(params![
         new.id.as_str(),
@@ -143,6 +146,7 @@ fn begin(conn: &Connection, new: &NewExecution) -> Result<i64> {
         new.working_dir,
         new.started_at,
         bytes,
+        new.owner,
     ])?;
     if added == 0 {
         return Err(StoreError::Exists(new.id.to_string()));
@@ -193,7 +197,7 @@ pub(crate) fn settle(conn: &Connection) -> Result<u64> {
 
 pub(crate) const COLUMNS: &str =
     "SELECT seq, id, session_id, request_id, status, command, working_dir, started_at,
-                                  duration_ms, exit_code, ended FROM executions";
+                                  duration_ms, exit_code, ended, owner FROM executions";
 
 pub(crate) fn read(row: &Row<'_>) -> Result<ExecutionRecord> {
     let ended: Option<String> = row.get(10)?;
@@ -201,6 +205,7 @@ pub(crate) fn read(row: &Row<'_>) -> Result<ExecutionRecord> {
         seq: row.get(0)?,
         id: word::id(&row.get::<_, String>(1)?)?,
         session_id: word::id(&row.get::<_, String>(2)?)?,
+        owner: row.get(11)?,
         request_id: word::optional_id(row.get(3)?)?,
         status: word::from_word(row.get(4)?)?,
         command: row.get(5)?,

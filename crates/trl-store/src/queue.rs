@@ -88,21 +88,21 @@ pub(crate) struct Job {
     work: Box<dyn Work>,
     /// Given back when it is answered.
     _room: OwnedSemaphorePermit,
-    _unhurried: Option<Unhurried>,
+    _unhurried: Option<Counted>,
 }
 
-/// Counts the writes that wait for their batch.
+/// One of a number that somebody keeps an eye on.
 #[derive(Debug)]
-struct Unhurried(Arc<AtomicUsize>);
+struct Counted(Arc<AtomicUsize>);
 
-impl Unhurried {
+impl Counted {
     fn new(count: &Arc<AtomicUsize>) -> Self {
         count.fetch_add(1, Ordering::SeqCst);
         Self(Arc::clone(count))
     }
 }
 
-impl Drop for Unhurried {
+impl Drop for Counted {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -138,7 +138,10 @@ pub(crate) struct Queue {
     orders: mpsc::Sender<Order>,
     room: Arc<Semaphore>,
     most: usize,
+    /// Writes that wait for their batch.
     unhurried: Arc<AtomicUsize>,
+    /// Tickets that wait for room: while there are any, no later write overtakes them.
+    waiting: Arc<AtomicUsize>,
 }
 
 /// What a write is, beside its work.
@@ -161,7 +164,7 @@ impl Queue {
         let most = most.clamp(LEAST, Semaphore::MAX_PERMITS);
         let (orders, taken) = mpsc::channel();
         let room = Arc::new(Semaphore::new(most));
-        (Self { orders, room, most, unhurried: Arc::default() }, taken)
+        (Self { orders, room, most, unhurried: Arc::default(), waiting: Arc::default() }, taken)
     }
 
     pub(crate) fn write<T, F>(&self, label: Label, work: F) -> Ticket<T>
@@ -174,27 +177,26 @@ impl Queue {
         let size = u32::try_from(size).unwrap_or(u32::MAX);
         let (reply, answer) = oneshot::channel();
         let work: Box<dyn Work> = Box::new(Task { work, outcome: None, reply });
-        match Arc::clone(&self.room).try_acquire_many_owned(size) {
-            Ok(room) => {
-                self.send(label, work, room);
-                Ticket(State::Sent(answer))
-            }
-            Err(_) => {
-                let queue = self.clone();
-                let later = async move {
-                    if let Ok(room) = Arc::clone(&queue.room).acquire_many_owned(size).await {
-                        queue.send(label, work, room);
-                    }
-                    answer.await.unwrap_or(Err(StoreError::Closed))
-                };
-                Ticket(State::Waiting(Box::pin(later)))
-            }
+        if self.waiting.load(Ordering::SeqCst) == 0
+            && let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(size)
+        {
+            self.send(label, work, room);
+            return Ticket(State::Sent(answer));
         }
+        let (queue, waits) = (self.clone(), Counted::new(&self.waiting));
+        let later = async move {
+            if let Ok(room) = Arc::clone(&queue.room).acquire_many_owned(size).await {
+                queue.send(label, work, room);
+            }
+            drop((waits, queue));
+            answer.await.unwrap_or(Err(StoreError::Closed))
+        };
+        Ticket(State::Waiting(Box::pin(later)))
     }
 
     /// When the writer is gone the order is dropped, and its ticket says so.
     fn send(&self, label: Label, work: Box<dyn Work>, room: OwnedSemaphorePermit) {
-        let unhurried = (label.haste == Haste::Soon).then(|| Unhurried::new(&self.unhurried));
+        let unhurried = (label.haste == Haste::Soon).then(|| Counted::new(&self.unhurried));
         let Label { name, haste, .. } = label;
         self.order(Order::Write(Job { name, haste, work, _room: room, _unhurried: unhurried }));
     }

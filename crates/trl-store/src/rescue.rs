@@ -17,7 +17,7 @@ use crate::moment::Moment;
 use crate::session::SessionSpec;
 use crate::shared::{Reading, Shared};
 use crate::start;
-use crate::store::Options;
+use crate::store::Setup;
 use crate::writer::File;
 
 /// What became of a damaged file.
@@ -39,13 +39,13 @@ pub(crate) fn check(conn: &Connection) -> Result<()> {
 }
 
 /// Sets the file aside and begins another. The writer's connection must be closed; the reader's is closed here.
-pub(crate) fn replace(shared: &Shared, options: &Options, damage: &str) -> Result<(File, Rescued)> {
+pub(crate) fn replace(shared: &Shared, setup: &Setup, damage: &str) -> Result<(File, Rescued)> {
     let mut reading = shared.reading();
     *reading = Reading::Idle;
     let now = Moment::now();
     let aside = shared.place.set_aside(now)?;
     tracing::error!(aside = %aside.display(), damage, "the store was damaged; another is begun");
-    let (mut conn, _) = start::connect(shared, options)?;
+    let (mut conn, _) = start::connect(shared, setup)?;
     let mut rescued = Rescued { aside, damage: damage.into(), ..Rescued::default() };
     let tx = conn.transaction()?;
     if let Ok(old) = open_damaged(&rescued.aside) {

@@ -152,7 +152,8 @@ fn follow(conn: &Connection, record: &RequestRecord, now: Moment) -> Result<Next
     Ok(Next::Granted)
 }
 
-/// For the very command that was shown, as long as its answer would have been waited for. A terminal has nobody to use it.
+/// For the very command that was shown, as long as its answer would have been waited for.
+/// A terminal has nobody to use it.
 pub(crate) fn one_shot(record: &RequestRecord) -> Option<NewGrant> {
     Some(NewGrant {
         session_id: record.request.session_id.clone()?,

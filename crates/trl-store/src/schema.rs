@@ -89,6 +89,7 @@ CREATE TABLE executions (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
     session_id TEXT NOT NULL,
+    owner TEXT NOT NULL,
     request_id TEXT,
     status TEXT NOT NULL,
     command TEXT NOT NULL,
@@ -100,6 +101,7 @@ CREATE TABLE executions (
     bytes INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX executions_by_session ON executions (session_id, seq);
+CREATE INDEX executions_by_owner ON executions (owner, seq);
 CREATE INDEX executions_running ON executions (seq) WHERE status = 'running';
 
 -- The sum that retention looks at, kept so that nobody has to add up the whole table.
@@ -194,3 +196,88 @@ CREATE TABLE keys (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX keys_by_time ON keys (at);
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Options, Setup, Store};
+
+    const V2: Step = "ALTER TABLE sessions ADD COLUMN note TEXT NOT NULL DEFAULT 'none';";
+    const BROKEN: Step = "ALTER TABLE sessions ADD COLUMN extra TEXT; SELECT nonsense FROM nowhere;";
+
+    fn with(steps: &'static [Step]) -> Setup {
+        Setup { steps, ..Options::default().into() }
+    }
+
+    fn run<T>(work: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
+    }
+
+    fn version(path: &std::path::Path) -> u32 {
+        let conn = Connection::open(path).unwrap();
+        conn.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap()
+    }
+
+    /// A store of the first format with something in it.
+    fn old(dir: &std::path::Path) -> PathBuf {
+        run(async {
+            let store = Store::open_with(dir, with(&[V1])).unwrap();
+            let entry = crate::audit::AuditEntry::new(crate::Moment::now(), "operator", "kept");
+            store.audit(crate::redact::Redactor::default().clean(entry)).await.unwrap();
+            store.close().await;
+            store.path()
+        })
+    }
+
+    async fn entries(store: &Store) -> usize {
+        store.audit_log(crate::audit::AuditQuery::default()).await.unwrap().len()
+    }
+
+    #[test]
+    fn an_older_file_is_copied_and_brought_up_to_date() {
+        let dir = tempfile::tempdir().unwrap();
+        old(dir.path());
+        run(async {
+            let store = Store::open_with(dir.path(), with(&[V1, V2])).unwrap();
+            let migrated = store.ready().await.unwrap().migrated.clone().unwrap();
+            assert_eq!((migrated.from, migrated.to), (1, 2));
+            assert_eq!(version(&migrated.backup), 1);
+            let note = |conn: &Connection| Ok(conn.prepare("SELECT note FROM sessions").map(drop)?);
+            store.read(note).await.unwrap();
+            assert_eq!(entries(&store).await, 1);
+            store.close().await;
+            let store = Store::open_with(dir.path(), with(&[V1, V2])).unwrap();
+            assert_eq!(store.ready().await.unwrap().migrated, None);
+            store.close().await;
+        });
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_file_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = old(dir.path());
+        run(async {
+            let store = Store::open_with(dir.path(), with(&[V1, BROKEN])).unwrap();
+            assert!(matches!(store.ready().await, Err(StoreError::Internal(_))));
+            store.close().await;
+            assert_eq!(version(&path), 1);
+            let store = Store::open_with(dir.path(), with(&[V1])).unwrap();
+            assert_eq!(entries(&store).await, 1);
+            store.close().await;
+        });
+    }
+
+    #[test]
+    fn a_newer_file_is_refused_and_not_touched() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = old(dir.path());
+        run(async {
+            let store = Store::open_with(dir.path(), with(&[V1, V2])).unwrap();
+            store.close().await;
+            let before = std::fs::read(&path).unwrap();
+            let error = Store::open_with(dir.path(), with(&[V1])).unwrap_err();
+            assert_eq!(error, StoreError::Newer { path: path.clone(), found: 2, known: 1 });
+            assert_eq!(std::fs::read(&path).unwrap(), before);
+        });
+    }
+}

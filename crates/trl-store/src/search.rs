@@ -23,6 +23,8 @@ const LITERAL_DEPTH: i64 = 20_000;
 pub struct HistoryQuery {
     /// None: of all sessions.
     pub session_id: Option<SessionId>,
+    /// None: whosever they are.
+    pub owner: Option<String>,
     pub text: Option<String>,
     /// Only those before this one: the last `seq` of the page before.
     pub before: Option<i64>,
@@ -54,14 +56,21 @@ fn before(query: &HistoryQuery) -> i64 {
 }
 
 fn listed(conn: &Connection, query: &HistoryQuery) -> Result<Vec<ExecutionRecord>> {
-    match &query.session_id {
-        Some(session) => {
-            let sql = format!("{COLUMNS} WHERE session_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3");
-            records(conn, &sql, params![session.as_str(), before(query), limit(query)])
+    let (before, limit) = (before(query), limit(query));
+    match (&query.session_id, &query.owner) {
+        (Some(session), owner) => {
+            let sql = format!(
+                "{COLUMNS} WHERE session_id = ?1 AND seq < ?2 AND (?4 IS NULL OR owner = ?4) ORDER BY seq DESC LIMIT ?3"
+            );
+            records(conn, &sql, params![session.as_str(), before, limit, owner])
         }
-        None => {
+        (None, Some(owner)) => {
+            let sql = format!("{COLUMNS} WHERE owner = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3");
+            records(conn, &sql, params![owner, before, limit])
+        }
+        (None, None) => {
             let sql = format!("{COLUMNS} WHERE seq < ?1 ORDER BY seq DESC LIMIT ?2");
-            records(conn, &sql, params![before(query), limit(query)])
+            records(conn, &sql, params![before, limit])
         }
     }
 }
@@ -69,20 +78,21 @@ fn listed(conn: &Connection, query: &HistoryQuery) -> Result<Vec<ExecutionRecord
 fn matching(conn: &Connection, query: &HistoryQuery, expression: &str) -> Result<Vec<ExecutionRecord>> {
     let sql = format!(
         "{COLUMNS} WHERE seq IN (SELECT rowid FROM history WHERE history MATCH ?1 AND rowid < ?2
+                                 AND (?4 IS NULL OR ?4 = (SELECT owner FROM executions WHERE seq = history.rowid))
                                  ORDER BY rowid DESC LIMIT ?3)
          ORDER BY seq DESC"
     );
-    records(conn, &sql, params![expression, before(query), limit(query)])
+    records(conn, &sql, params![expression, before(query), limit(query), query.owner])
 }
 
 fn literal(conn: &Connection, query: &HistoryQuery, text: &str) -> Result<Vec<ExecutionRecord>> {
     let sql = format!(
         "{COLUMNS} WHERE (?1 IS NULL OR session_id = ?1) AND seq < ?2 AND instr(command, ?3) > 0
-           AND seq > (SELECT coalesce(max(seq), 0) FROM executions) - ?5
+           AND seq > (SELECT coalesce(max(seq), 0) FROM executions) - ?5 AND (?6 IS NULL OR owner = ?6)
          ORDER BY seq DESC LIMIT ?4"
     );
     let session = query.session_id.as_ref().map(SessionId::as_str);
-    records(conn, &sql, params![session, before(query), text, limit(query), LITERAL_DEPTH])
+    records(conn, &sql, params![session, before(query), text, limit(query), LITERAL_DEPTH, query.owner])
 }
 
 fn records(conn: &Connection, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<ExecutionRecord>> {

@@ -107,12 +107,13 @@ pub struct SessionUpdate {
     pub state: StoredState,
     pub last_activity: Moment,
     pub command_count: u64,
+    pub working_dir: String,
     pub closed_reason: Option<String>,
 }
 
 impl Redact for SessionUpdate {
     fn redact(&mut self, with: &Redactor) {
-        with.strings(&mut self.closed_reason);
+        with.strings(self.closed_reason.iter_mut().chain([&mut self.working_dir]));
     }
 }
 
@@ -120,6 +121,8 @@ impl Redact for SessionUpdate {
 #[derive(Debug, Clone, Default)]
 pub struct SessionQuery {
     pub state: Option<StoredState>,
+    /// None in this state.
+    pub without: Option<StoredState>,
     pub workspace_id: Option<String>,
     pub case_id: Option<String>,
     pub owner: Option<String>,
@@ -146,14 +149,15 @@ impl Store {
         let label = Label { name: "session_update", haste: durability.into(), bytes: 0 };
         self.write(label, move |conn| {
             let sql =
-                "UPDATE sessions SET state = ?2, last_activity = ?3, command_count = ?4, closed_reason = ?5
-                       WHERE id = ?1";
+                "UPDATE sessions SET state = ?2, last_activity = ?3, command_count = ?4, closed_reason = ?5,
+                       spec = json_set(spec, '$.working_dir', ?6) WHERE id = ?1";
             let changed = conn.prepare_cached(sql)?.execute(params![
                 update.id.as_str(),
                 word::to_word(&update.state)?,
                 update.last_activity,
                 update.command_count,
                 update.closed_reason,
+                update.working_dir,
             ])?;
             Ok(changed > 0)
         })
@@ -207,7 +211,7 @@ fn list(conn: &Connection, query: &SessionQuery) -> Result<Vec<SessionRecord>> {
            AND (?4 IS NULL OR owner = ?4)
            AND (?5 IS NULL OR EXISTS (SELECT 1 FROM json_each(spec, '$.labels') WHERE key = ?5
                                       AND (?6 IS NULL OR value = ?6)))
-           AND (last_activity, id) < (?7, ?8)
+           AND (last_activity, id) < (?7, ?8) AND (?10 IS NULL OR state <> ?10)
          ORDER BY last_activity DESC, id DESC LIMIT ?9"
     );
     let (label, value) = query.label.clone().map_or((None, None), |(label, value)| (Some(label), value));
@@ -225,6 +229,7 @@ fn list(conn: &Connection, query: &SessionQuery) -> Result<Vec<SessionRecord>> {
         at,
         after,
         query.limit.unwrap_or(100).min(LONGEST_PAGE),
+        query.without.as_ref().map(word::to_word).transpose()?,
     ])?;
     let mut records = Vec::new();
     while let Some(row) = rows.next()? {

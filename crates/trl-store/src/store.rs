@@ -32,18 +32,28 @@ pub struct Options {
     pub queue_bytes: usize,
     /// Most bytes of the file; 0 is no bound. Reaching it is as if the disk were full.
     pub max_bytes: u64,
-    pub(crate) steps: &'static [Step],
-    /// Tests hold the check of the file here.
-    #[cfg(test)]
-    pub(crate) before_check: Option<Arc<std::sync::Barrier>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
+        Self { batch: Duration::from_millis(50), queue_bytes: 8 << 20, max_bytes: 0 }
+    }
+}
+
+/// The options, and what only tests change.
+#[derive(Debug, Clone)]
+pub(crate) struct Setup {
+    pub(crate) options: Options,
+    pub(crate) steps: &'static [Step],
+    /// The check of the file waits here.
+    #[cfg(test)]
+    pub(crate) before_check: Option<Arc<std::sync::Barrier>>,
+}
+
+impl From<Options> for Setup {
+    fn from(options: Options) -> Self {
         Self {
-            batch: Duration::from_millis(50),
-            queue_bytes: 8 << 20,
-            max_bytes: 0,
+            options,
             steps: STEPS,
             #[cfg(test)]
             before_check: None,
@@ -77,15 +87,19 @@ pub struct Store {
 impl Store {
     /// Takes `dir`, which is made if it is not there. Everything slow happens on the writer's thread.
     pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Self> {
-        let place = Place::take(dir.as_ref())?;
-        let known = schema::latest(options.steps);
+        Self::open_with(dir.as_ref(), options.into())
+    }
+
+    pub(crate) fn open_with(dir: &Path, setup: Setup) -> Result<Self> {
+        let place = Place::take(dir)?;
+        let known = schema::latest(setup.steps);
         if let Some(found) = place.peek()?.filter(|found| *found > known) {
             return Err(StoreError::Newer { path: place.file(), found, known });
         }
-        let (queue, orders) = Queue::new(options.queue_bytes);
+        let (queue, orders) = Queue::new(setup.options.queue_bytes);
         let (shared, phase) = Shared::new(place);
         let shared = Arc::new(shared);
-        let writer = Writer::new(orders, Arc::clone(&shared), options);
+        let writer = Writer::new(orders, Arc::clone(&shared), setup);
         std::thread::Builder::new().name("trl-store".into()).spawn(move || writer.run())?;
         let readers = Arc::new(Readers::new(Arc::clone(&shared), queue.clone()));
         Ok(Self { queue, readers, shared, phase })

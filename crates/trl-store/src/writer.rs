@@ -2,7 +2,7 @@
 //!
 //! 1. It opens the file: [`crate::start`].
 //! 2. It takes whatever is queued as one group. A group with nothing urgent waits for more, but not longer than
-//!    [`Options::batch`].
+//!    [`crate::Options::batch`].
 //! 3. The group is one transaction, each write a savepoint of its own: one that fails leaves the others alone. The disk is
 //!    waited for when anyone in the group asked for that.
 //! 4. After the commit all are answered. Then, when nobody waits, the log is moved into the file.
@@ -22,7 +22,7 @@ use crate::queue::{Haste, Job, Order};
 use crate::rescue;
 use crate::shared::{Phase, Reading, Shared};
 use crate::start;
-use crate::store::{Opened, Options};
+use crate::store::{Opened, Setup};
 
 /// Writes in one transaction: enough to share the wait for the disk, few enough to answer soon.
 const LARGEST_GROUP: usize = 512;
@@ -34,7 +34,7 @@ const LOG_PAGES_BUSY: i64 = 4 * LOG_PAGES;
 pub(crate) struct Writer {
     orders: Receiver<Order>,
     shared: Arc<Shared>,
-    options: Options,
+    setup: Setup,
     file: Option<File>,
     /// Taken early, to see whether anyone waits.
     next: Option<Order>,
@@ -57,8 +57,8 @@ impl File {
 }
 
 impl Writer {
-    pub(crate) fn new(orders: Receiver<Order>, shared: Arc<Shared>, options: Options) -> Self {
-        Self { orders, shared, options, file: None, next: None, stop: None }
+    pub(crate) fn new(orders: Receiver<Order>, shared: Arc<Shared>, setup: Setup) -> Self {
+        Self { orders, shared, setup, file: None, next: None, stop: None }
     }
 
     pub(crate) fn run(mut self) {
@@ -79,7 +79,7 @@ impl Writer {
         if self.file.is_some() {
             return Ok(());
         }
-        match start::open(&self.shared, &self.options) {
+        match start::open(&self.shared, &self.setup) {
             Ok((file, opened)) => {
                 self.file = Some(file);
                 self.shared.enter(Phase::Ready(Arc::new(opened)));
@@ -99,7 +99,7 @@ impl Writer {
         }
         let mut group = Vec::new();
         let first = self.next.take().or_else(|| self.orders.recv().ok())?;
-        let due = Instant::now() + self.options.batch;
+        let due = Instant::now() + self.setup.options.batch;
         let mut hurry = self.take(first, &mut group);
         while group.len() < LARGEST_GROUP && self.stop.is_none() {
             let next = match hurry {
@@ -173,7 +173,7 @@ impl Writer {
         let Some(file) = &self.file else { return false };
         let Err(StoreError::Corrupt(damage)) = rescue::check(&file.conn) else { return false };
         self.file = None;
-        match rescue::replace(&self.shared, &self.options, &damage) {
+        match rescue::replace(&self.shared, &self.setup, &damage) {
             Ok((file, rescued)) => {
                 self.file = Some(file);
                 self.shared

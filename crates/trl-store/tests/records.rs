@@ -1,5 +1,7 @@
 //! What is written is read back, now and after the store was closed and opened again.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod support;
 
 use std::collections::BTreeMap;
@@ -38,6 +40,7 @@ fn sessions_are_kept_listed_and_deleted() {
             state: StoredState::Closed,
             last_activity: NOW.after(Duration::from_secs(9)),
             command_count: 7,
+            working_dir: "/src".into(),
             closed_reason: Some("idle".into()),
         };
         assert!(store.update_session(clean(update), Durability::Soon).await.unwrap());
@@ -48,6 +51,9 @@ fn sessions_are_kept_listed_and_deleted() {
         let read = store.session(&ids[0]).await.unwrap().unwrap();
         assert_eq!((read.state, read.command_count), (StoredState::Closed, 7));
         assert_eq!(read.spec.shell.as_deref(), Some("/bin/bash"));
+        assert_eq!(read.spec.working_dir.as_deref(), Some("/src"));
+        let open = SessionQuery { without: Some(StoredState::Closed), ..SessionQuery::default() };
+        assert_eq!(store.sessions(open).await.unwrap().len(), 4);
         let page = SessionQuery { limit: Some(2), ..SessionQuery::default() };
         let first = store.sessions(page.clone()).await.unwrap();
         assert_eq!(first.iter().map(|r| &r.id).collect::<Vec<_>>(), [&ids[0], &ids[4]]);
@@ -87,6 +93,9 @@ fn history_is_paged_searched_and_pruned() {
         assert_eq!(first[0].id, ids[29]);
         assert_eq!(first[0].status, ExecutionStatus::Done);
         let before = first.last().map(|r| r.seq);
+        let owned = |owner: &str| HistoryQuery { owner: Some(owner.into()), before, ..of_a.clone() };
+        assert_eq!(store.history(owned("agent")).await.unwrap().len(), 5);
+        assert_eq!(store.history(owned("another")).await.unwrap().len(), 0);
         assert_eq!(store.history(HistoryQuery { before, ..of_a }).await.unwrap().len(), 5);
         let search = async |session: Option<&SessionId>, text: &str| {
             let text = Some(text.to_string());
@@ -205,7 +214,7 @@ fn trust_and_keys_are_kept() {
         store.trust_case(pin.clone()).await.unwrap();
         let pin = TrustPin { digest: "d2".into(), ..pin };
         store.trust_case(pin.clone()).await.unwrap();
-        assert_eq!(store.trusted_cases().await.unwrap(), [pin.clone()]);
+        assert_eq!(store.trusted_cases().await.unwrap(), std::slice::from_ref(&pin));
         assert!(store.distrust_case(&pin.path, "operator", NOW).await.unwrap());
         let key = KeyRecord {
             caller: "agent".into(),

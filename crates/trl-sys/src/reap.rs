@@ -47,6 +47,17 @@ pub fn any_dead() -> Option<i32> {
     (pid != 0).then_some(pid)
 }
 
+/// Whether there is no child at all, dead or alive.
+pub fn is_childless() -> bool {
+    let look = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+    // SAFETY: the kernel fills the zeroed structure in, which nobody reads.
+    let done = unsafe {
+        let mut found: libc::siginfo_t = std::mem::zeroed();
+        libc::waitid(libc::P_ALL, 0, &mut found, look)
+    };
+    done < 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD)
+}
+
 /// Whether this is a child of ours, dead or alive.
 pub fn is_child(pid: Pid) -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -83,6 +94,7 @@ mod tests {
     fn a_look_leaves_the_zombie_and_a_collect_takes_it() {
         let child_process = Command::new("sh").args(["-c", "exit 7"]).spawn().unwrap();
         let pid = i32::try_from(child_process.id()).unwrap();
+        assert!(!is_childless());
         let exit = loop {
             if let Some(exit) = child(pid, Zombie::Leave) {
                 break exit;

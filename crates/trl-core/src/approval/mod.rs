@@ -18,6 +18,7 @@ use trl_proto::hitl::{ApprovalBoundary, Executable, Segment, Verdict};
 use trl_proto::{Error, ErrorCode, RequestId};
 
 pub use self::book::Book;
+pub(crate) use self::desk::storage;
 pub use self::desk::{Asking, Desk, Detached, Plan};
 pub use self::rules::Rules;
 use crate::sandbox::Sandbox;

@@ -13,6 +13,7 @@ use trl_proto::approval::{ApprovalSpec, RuleSpec};
 use trl_proto::hitl::{ApprovalRequest, Executable, Scope, Verdict};
 
 use super::{Book, Doubt, Judgement, probe};
+use crate::case::Case;
 use crate::env::Env;
 use crate::session::spec::Spec;
 use crate::shell::Kind;
@@ -25,9 +26,7 @@ const USUAL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 #[derive(Debug)]
 pub struct Rules {
     book: Arc<Book>,
-    case_id: Option<String>,
-    /// The case's own.
-    case: Option<ApprovalSpec>,
+    case: Option<Arc<Case>>,
     inner: Mutex<Inner>,
 }
 
@@ -43,11 +42,16 @@ struct Inner {
 
 impl Rules {
     /// None when nobody wrote any.
-    pub fn of(book: &Arc<Book>, case_id: Option<String>, case: Option<ApprovalSpec>) -> Option<Arc<Self>> {
-        if case.is_none() && book.is_empty() {
+    pub fn of(book: &Arc<Book>, case: Option<&Arc<Case>>) -> Option<Arc<Self>> {
+        let silent = case.is_none_or(|case| case.spec.approval.is_none());
+        if silent && book.is_empty() {
             return None;
         }
-        Some(Arc::new(Self { book: Arc::clone(book), case_id, case, inner: Mutex::default() }))
+        Some(Arc::new(Self { book: Arc::clone(book), case: case.cloned(), inner: Mutex::default() }))
+    }
+
+    fn of_case(&self) -> Option<(&Arc<Case>, &ApprovalSpec)> {
+        self.case.as_ref().and_then(|case| Some((case, case.spec.approval.as_ref()?)))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -55,12 +59,12 @@ impl Rules {
     }
 
     pub fn case_id(&self) -> Option<String> {
-        self.case_id.clone()
+        self.case.as_ref().map(|case| case.id.clone())
     }
 
     /// How long a person has.
     pub fn timeout(&self) -> Duration {
-        let asked = self.case.as_ref().and_then(|case| case.timeout_s).or(self.book.timeout_s());
+        let asked = self.of_case().and_then(|(_, spec)| spec.timeout_s).or(self.book.timeout_s());
         let checked = asked.filter(|s| (0.0..=trl_proto::LONGEST.as_secs_f64()).contains(s) && *s > 0.0);
         checked.map_or(USUAL_TIMEOUT, Duration::from_secs_f64)
     }
@@ -73,9 +77,10 @@ impl Rules {
         {
             return Arc::clone(rules);
         }
-        let mut sources = self.book.sources(self.case_id.as_deref());
-        if let Some(case) = &self.case {
-            sources.push(Source { name: "the case".into(), trust: Trust::Full, spec: Ok(case.clone()) });
+        let mut sources = self.book.sources(self.case_id().as_deref());
+        if let Some((case, spec)) = self.of_case() {
+            let trust = if case.is_trusted() { Trust::Full } else { Trust::NarrowOnly };
+            sources.push(Source { name: case.source.display().to_string(), trust, spec: Ok(spec.clone()) });
         }
         let granted = RuleSpec { allow: inner.granted.clone(), ..RuleSpec::default() };
         if !granted.allow.is_empty() {
@@ -158,7 +163,7 @@ impl Rules {
         let asked = request.segments.iter().filter(|s| s.verdict == Verdict::Ask);
         let prefixes: Vec<String> = asked.filter_map(|s| s.would_allow.clone()).collect();
         if scope == Scope::Always {
-            self.book.allow_always(self.case_id.as_deref(), &prefixes)?;
+            self.book.allow_always(self.case_id().as_deref(), &prefixes)?;
         }
         let mut inner = self.inner();
         inner.granted.extend(prefixes);

@@ -108,6 +108,12 @@ pub fn approval_boundary(usual: Mode) -> Finding {
     }
 }
 
+/// Why nobody is held to an amount of disk space.
+pub fn disk_quota() -> Finding {
+    let value = "none: `limits.disk_bytes` is refused; `file_size_bytes` limits each file";
+    Finding::new("disk_quota", "Disk quota", Health::Info, value)
+}
+
 /// What holds programs to their limits here, and why it is not something better.
 pub fn limits(standing: &Standing) -> Finding {
     let row = |status, value: String| Finding::new("limits", "Limits backend", status, value);

@@ -36,9 +36,13 @@ pub fn resolve(asked: Limits, defaults: &Limits, widening: Widening) -> Result<L
     }
 }
 
-fn check(asked: &Limits) -> Result<(), Error> {
+/// Does each make sense by itself?
+pub fn check(asked: &Limits) -> Result<(), Error> {
     let longest = trl_proto::LONGEST.as_secs_f64();
     for limit in asked.set() {
+        if limit == Limit::DiskBytes {
+            return Err(no_quota());
+        }
         let (name, value) = (limit.name(), asked.get(limit).unwrap_or_default());
         let least = LEAST.iter().find(|(of, _)| *of == limit).map_or(1.0, |(_, least)| *least);
         let most = match limit {
@@ -49,10 +53,19 @@ fn check(asked: &Limits) -> Result<(), Error> {
         if !(least..=most).contains(&value) {
             return Err(Error::invalid(format!(
                 "`limits.{name}` is {value}; it must be 0 (none) or from {least} to {most}"
-            )));
+            ))
+            .detail("limit", name));
         }
     }
     Ok(())
+}
+
+/// A quota is the file system's: it must have been made and mounted for it, and only root may set one. To count files
+/// now and then would be a limit that nobody is held to.
+fn no_quota() -> Error {
+    Error::invalid("`limits.disk_bytes` cannot be enforced: there is no quota on a workspace's disk space")
+        .hint("`file_size_bytes` limits each file; a workspace on a file system of its own limits them together")
+        .detail("limit", Limit::DiskBytes.name())
 }
 
 #[cfg(test)]
@@ -87,8 +100,11 @@ mod tests {
             Limits { cpu: Some(f64::NAN), ..Limits::default() },
             Limits { wall_s: Some(f64::INFINITY), ..Limits::default() },
             Limits { open_files: Some(3), ..Limits::default() },
+            Limits { disk_bytes: Some(1 << 30), ..Limits::default() },
         ] {
             assert_eq!(refused(asked), ErrorCode::InvalidParams, "{asked:?}");
         }
+        let none = Limits { disk_bytes: Some(0), ..Limits::default() };
+        assert_eq!(resolve(none, &Limits::default(), Widening::Refused).unwrap(), Limits::default());
     }
 }

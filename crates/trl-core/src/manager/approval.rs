@@ -13,6 +13,7 @@ use trl_store::redact::Redactor;
 use super::{Caller, Manager};
 use crate::approval::rules::At;
 use crate::approval::{Answer, Asked, Asking, Detached, Judgement, Plan, Question, Rules, denied, required};
+use crate::case::Case;
 use crate::env::Env;
 use crate::limits::asked::Widening;
 use crate::session::handle::Session;
@@ -28,6 +29,7 @@ pub(super) struct Fresh<'a> {
     pub(super) terminal: Option<&'a TerminalId>,
     pub(super) execution: Option<&'a ExecutionId>,
     pub(super) name: Option<&'a String>,
+    pub(super) case: Option<&'a Arc<Case>>,
     /// As it is shown.
     pub(super) command: &'a str,
     pub(super) program: Judged<'a>,
@@ -53,10 +55,13 @@ pub(super) enum Judged<'a> {
 pub(super) enum Gate {
     Open,
     /// When a person has answered.
-    Later {
-        request: RequestId,
-        answer: oneshot::Receiver<Answer>,
-    },
+    Later(Later),
+}
+
+/// An answer that is to come.
+pub(super) struct Later {
+    pub(super) request: RequestId,
+    pub(super) answer: oneshot::Receiver<Answer>,
 }
 
 impl Manager {
@@ -66,7 +71,13 @@ impl Manager {
         params: RespondParams,
         by: &str,
     ) -> Result<ApprovalRequest, Error> {
-        let may_run = async |request: &ApprovalRequest| self.may_run_detached(request);
+        let may_run = async |request: &ApprovalRequest| {
+            if let Some(id) = &request.session_id {
+                self.recalled().await;
+                self.remember(id).await;
+            }
+            self.may_run_detached(request)
+        };
         let (request, detached) = self.engine.desk.respond(params, by, may_run).await?;
         if let Some(detached) = detached {
             let manager = Arc::clone(self);
@@ -143,7 +154,7 @@ impl Manager {
 
     /// Asks the rules, and people if the rules say so. Resolves when they have been told.
     pub(super) async fn gate(&self, fresh: Fresh<'_>, caller: &Caller) -> Result<Gate, Error> {
-        let Some(rules) = Rules::of(&self.engine.book, None, None) else { return Ok(Gate::Open) };
+        let Some(rules) = Rules::of(&self.engine.book, fresh.case) else { return Ok(Gate::Open) };
         let judgement = match &fresh.program {
             Judged::Text(shell) => {
                 let dir = fresh.working_dir;
@@ -164,7 +175,7 @@ impl Manager {
                 let asked = self.engine.desk.ask(asking(&fresh, judgement, rules, caller)).await?;
                 Ok(match asked {
                     Asked::Granted => Gate::Open,
-                    Asked::Recorded { request, answer } => Gate::Later { request, answer },
+                    Asked::Recorded { request, answer } => Gate::Later(Later { request, answer }),
                 })
             }
         }

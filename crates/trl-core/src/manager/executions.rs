@@ -11,11 +11,11 @@ use trl_proto::text::decode;
 use trl_proto::{Error, ErrorCode, ExecutionId, SessionId};
 use trl_sys::pty::Size;
 
-use super::Manager;
 use super::idempotency::Claim;
+use super::{CaseWish, Manager};
 use crate::execution::{Early, Execution, Place};
 use crate::limits::asked::Widening;
-use crate::session::handle::Session;
+use crate::session::handle::{Keeping, Session};
 use crate::session::messages::{AfterInput, Cancel, Clearance, Ending, Manner, Message, Order, Stdin};
 use crate::session::spec::{checked_dir, checked_env, seconds};
 use crate::session::state::WhenBusy;
@@ -66,22 +66,43 @@ impl Manager {
                 .hint(
                     "give `sandbox` to session.create, or start the command without a session: exec.start",
                 )),
+            Some(_) if params.case_id.is_some() || params.workspace_id.is_some() => {
+                Err(Error::invalid("a command has its session's case and workspace")
+                    .hint("give them to session.create, or leave out `session_id`"))
+            }
             Some(id) => {
                 let session = self.find(&id)?;
                 self.order(&session, params, caller, announce).await
             }
             None => {
-                let create = CreateParams {
-                    working_dir: params.sandbox.as_ref().and(params.working_dir.clone()),
-                    sandbox: params.sandbox.clone(),
-                    ..CreateParams::default()
-                };
-                let session = self.create(create, caller).await?;
+                let session = self.create_for(&params, caller).await?;
                 let submitted = self.order(&session, params, caller, announce).await;
                 self.throw_away(session, submitted.as_ref().ok().cloned());
                 submitted
             }
         }
+    }
+
+    /// A session for one command.
+    async fn create_for(&self, params: &RunParams, caller: &Caller) -> Result<Arc<Session>, Error> {
+        let around = params.sandbox.is_some() || params.case_id.is_some();
+        let create = CreateParams {
+            working_dir: params.working_dir.clone().filter(|_| around),
+            sandbox: params.sandbox.clone(),
+            case_id: params.case_id.clone(),
+            workspace_id: params.workspace_id.clone(),
+            ..CreateParams::default()
+        };
+        let case = self.case_for(CaseWish::of(&create))?;
+        if let Some(case) = case.as_ref().filter(|case| case.spec.argv.is_some()) {
+            return Err(Error::invalid(format!(
+                "the case {} runs a program of its own, not commands",
+                case.id
+            ))
+            .hint("session.create starts it"));
+        }
+        let spec = self.resolve_under(case, create, caller)?;
+        self.create_as(spec, caller, Keeping::Passing).await
     }
 
     /// Destroys a session after its only execution.

@@ -20,7 +20,7 @@ const ROUND: Duration = Duration::from_secs(1);
 /// A session that did something just now is not closed for want of memory.
 const AT_REST: Duration = Duration::from_secs(1);
 /// Records of closed sessions are small but not free.
-const MAX_CLOSED: usize = 4096;
+pub(super) const MAX_CLOSED: usize = 4096;
 
 impl Manager {
     /// Runs for the life of the daemon.
@@ -35,6 +35,7 @@ impl Manager {
             self.tend_terminals(Instant::now());
             self.end_orphans();
             self.engine.desk.tend(Instant::now()).await;
+            self.prune(Instant::now());
             self.engine.caging.sweep();
         }
     }
@@ -58,9 +59,9 @@ impl Manager {
             };
             let resting = matches!(state, SessionState::Idle | SessionState::Ready);
             let alive = resting || matches!(state, SessionState::Running | SessionState::WaitingHitl);
-            let reason = if alive && past(session.opened.monotonic, settings.absolute_ttl) {
+            let reason = if alive && past(session.opened.monotonic, session.spec.absolute_ttl(settings)) {
                 "it reached its greatest age"
-            } else if resting && past(active, settings.idle_ttl) {
+            } else if resting && past(active, session.spec.idle_ttl(settings)) {
                 "it was idle for too long"
             } else {
                 continue;
@@ -109,7 +110,7 @@ impl Manager {
         });
         let mut closed: Vec<_> = sessions
             .values()
-            .filter(|s| s.state() == SessionState::Closed)
+            .filter(|s| matches!(s.state(), SessionState::Closed | SessionState::Uninitialized))
             .map(|s| (s.public().ended.as_ref().map(|(_, at)| *at), s.spec.id.clone()))
             .collect();
         if closed.len() > MAX_CLOSED {
@@ -118,6 +119,7 @@ impl Manager {
                 sessions.remove(id);
             }
         }
+        self.engine.residents.retain(|id| sessions.contains_key(id));
     }
 
     /// A subreaper only ever adopts its own descendants' orphans; process 1 adopts everybody's and leaves them alone.
@@ -148,7 +150,9 @@ impl Manager {
     pub async fn shutdown(self: &Arc<Self>, manner: Manner) {
         self.shutting_down.store(true, Ordering::Relaxed);
         self.engine.desk.leave();
-        let all: Vec<Arc<Session>> = self.sessions().values().cloned().collect();
+        // Those of earlier daemons stay as they are.
+        let resident = |s: &&Arc<Session>| s.state() != SessionState::Uninitialized;
+        let all: Vec<Arc<Session>> = self.sessions().values().filter(resident).cloned().collect();
         let limit = self.engine.settings.grace * 2 + Duration::from_secs(10);
         let mut ends = tokio::task::JoinSet::new();
         for session in all {
@@ -169,13 +173,21 @@ impl Manager {
         if tokio::time::timeout(limit, ends.join_all()).await.is_err() {
             tracing::error!("some sessions did not end in time");
         }
+        self.engine.records.caught_up().await;
         self.engine.wake_zygote();
         self.engine.caging.leave();
+    }
+
+    /// Sessions that take commands, with a shell or without one yet.
+    fn resident(&self) -> usize {
+        let gone = [SessionState::Uninitialized, SessionState::Closed, SessionState::Terminated];
+        self.sessions().values().filter(|s| !gone.contains(&s.state())).count()
     }
 
     pub fn stats(&self) -> Stats {
         let counters = &self.engine.counters;
         let read = |n: &std::sync::atomic::AtomicU64| n.load(Ordering::Relaxed);
+        let records = self.engine.records.tally();
         let (live, finished) = self.engine.executions.counts();
         Stats {
             active_sessions: self.active() as u64,
@@ -196,6 +208,16 @@ impl Manager {
             timeouts: read(&counters.timeouts),
             sessions_created: read(&counters.sessions),
             events_seq: self.engine.events.seq(),
+            resident_sessions: self.resident() as u64,
+            execution_builds: read(&counters.builds),
+            execution_build_us: read(&counters.build_us),
+            approval_wait_ms: self.engine.desk.waits.read(),
+            session_hits: read(&counters.session_hits),
+            session_misses: read(&counters.session_misses),
+            records_written: read(&records.written),
+            records_failed: read(&records.failed),
+            records_dropped: read(&records.dropped),
+            store_queue_bytes: self.engine.store.as_ref().map_or(0, |store| store.queued().0 as u64),
         }
     }
 }

@@ -1,33 +1,40 @@
 //! All sessions of one daemon: finding them, making them within limits, ending them.
 //!
 //! - here: sessions. - [`executions`]: running commands and asking about them; [`start`]: fresh processes as well.
-//! - [`terminals`]: the same for terminals.
+//! - [`terminals`]: the same for terminals. - [`cases`]: what their cases say.
+//! - [`recall`]: sessions of earlier daemons; [`history`]: what was run.
 //! - [`housekeeping`]: what time does to them, and how the daemon ends.
 
 mod approval;
+mod cases;
 mod executions;
+mod history;
 mod housekeeping;
 mod idempotency;
 mod pressure;
+mod recall;
 mod start;
 mod terminals;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use trl_proto::session::{CreateParams, ListParams, SessionState};
 use trl_proto::{Error, ErrorCode, SessionId, TerminalId};
+use trl_store::Durability;
 use trl_sys::tree;
 
+pub use self::cases::CaseWish;
 pub use self::executions::{Caller, checked_output_bytes, parse_signal};
 use self::idempotency::Keys;
 use self::pressure::Pressure;
 use crate::approval::Rules;
 use crate::engine::{Counters, Engine};
 use crate::seats::{Seat, Seats};
-use crate::session::handle::Session;
+use crate::session::handle::{Keeping, Session};
 use crate::session::messages::{End, Ending, Manner, Message, Order, Stdin};
 use crate::session::spec::{Program, Secrets, Spec, checked_env};
 use crate::session::state::{self, Request, Verdict};
@@ -42,6 +49,19 @@ pub struct Manager {
     keys: Keys,
     pressure: Pressure,
     shutting_down: AtomicBool,
+    /// The sessions of earlier daemons are known.
+    recalled: watch::Sender<bool>,
+    pruned: Mutex<Pruned>,
+}
+
+/// When history was last looked through for what is too old.
+#[derive(Debug)]
+struct Pruned {
+    at: Instant,
+    /// Writes there were then.
+    written: u64,
+    /// It is being done.
+    busy: Arc<AtomicBool>,
 }
 
 impl Manager {
@@ -54,7 +74,11 @@ impl Manager {
             );
         }
         let pressure = Pressure::new(engine.settings.min_free_memory_bytes);
+        let recalled = watch::Sender::new(engine.store.is_none());
+        let pruned = Pruned { at: Instant::now(), written: 0, busy: Arc::default() };
         Arc::new(Self {
+            recalled,
+            pruned: Mutex::new(pruned),
             engine,
             sessions: Mutex::default(),
             terminals: Mutex::default(),
@@ -101,7 +125,8 @@ impl Manager {
     /// Its own live sessions, counted only for those who may not have as many as there are places.
     fn check_own(&self, caller: &Caller) -> Result<(), Error> {
         let most = caller.max_own_sessions;
-        let lives = |s: &Arc<Session>| !matches!(s.state(), SessionState::Closed | SessionState::Terminated);
+        let gone = [SessionState::Uninitialized, SessionState::Closed, SessionState::Terminated];
+        let lives = |s: &Arc<Session>| !gone.contains(&s.state());
         let own = |s: &&Arc<Session>| s.spec.owner == caller.name && lives(s);
         let terminals =
             || self.terminals().values().filter(|t| t.spec.owner == caller.name && !t.is_over()).count();
@@ -119,26 +144,23 @@ impl Manager {
         self.sessions().get(id).map(|session| Arc::clone(&session.spec.owner))
     }
 
-    /// What is asked for, checked, with the boundary around it.
-    fn resolve(&self, mut params: CreateParams, caller: &Caller) -> Result<Spec, Error> {
-        let wish = params.sandbox.take();
-        let mut spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
-        spec.confine(self.engine.sandbox(wish, spec.id.as_str(), &spec.working_dir)?);
-        Ok(spec)
-    }
-
     /// Starts a session; returns when its program is up. A failure leaves nothing.
     pub async fn create(&self, params: CreateParams, caller: &Caller) -> Result<Arc<Session>, Error> {
         let spec = self.resolve(params, caller)?;
-        let direct = match &spec.program {
-            Program::Shell { .. } => None,
+        self.create_as(spec, caller, Keeping::Recorded).await
+    }
+
+    async fn create_as(&self, spec: Spec, caller: &Caller, keeping: Keeping) -> Result<Arc<Session>, Error> {
+        let (direct, keeping) = match &spec.program {
+            Program::Shell { .. } => (None, keeping),
             Program::Direct { argv, .. } => {
                 let logs = (self.engine.log(None), self.engine.log(None));
                 let execution = spec.execution(&argv.join(" "), logs);
-                Some(Order::direct(execution, Stdin::Open(Vec::new()), spec.timeout))
+                let order = Order::direct(execution, Stdin::Open(Vec::new()), spec.timeout);
+                (Some(order), Keeping::Passing)
             }
         };
-        self.bring_up(spec, direct, caller).await
+        self.bring_up(spec, direct, caller, keeping).await
     }
 
     /// A direct command is the one execution of its session.
@@ -147,11 +169,12 @@ impl Manager {
         spec: Spec,
         direct: Option<Order>,
         caller: &Caller,
+        keeping: Keeping,
     ) -> Result<Arc<Session>, Error> {
         let spec = spec.within_settings(&self.engine.settings, caller.widening)?;
         let seat = self.admit(caller)?;
-        let rules = Rules::of(&self.engine.book, spec.case_id(), None);
-        let session = Session::new(spec, rules);
+        let rules = Rules::of(&self.engine.book, spec.case.as_ref());
+        let session = Session::new(spec, rules, keeping);
         let id = session.spec.id.clone();
         if let Some(order) = &direct {
             self.engine.executions.add(&order.execution);
@@ -164,6 +187,7 @@ impl Manager {
             self.sessions().remove(&id);
             return Err(error);
         }
+        self.engine.residents.settle(&id, session.spec.case.clone());
         Counters::add(&self.engine.counters.sessions);
         Ok(session)
     }
@@ -183,7 +207,12 @@ impl Manager {
                 Some(SessionState::Idle) => matches!(state, SessionState::Idle | SessionState::Ready),
                 Some(wanted) => state == wanted,
             };
-            state_fits && filter.label.as_deref().is_none_or(|l| has_label(&session.spec.labels, l))
+            let case_fits = filter.case_id.is_none() || filter.case_id.as_deref() == session.spec.case_id();
+            let workspace_fits =
+                filter.workspace_id.is_none() || filter.workspace_id == session.spec.workspace;
+            let name_fits = filter.name.is_none() || session.spec.name == filter.name;
+            let fits = state_fits && case_fits && workspace_fits && name_fits;
+            fits && filter.label.as_deref().is_none_or(|l| has_label(&session.spec.labels, l))
         };
         let mut found: Vec<_> = self.sessions().values().filter(|s| wanted(s)).cloned().collect();
         found.sort_by_key(|s| s.created.monotonic);
@@ -208,14 +237,25 @@ impl Manager {
                 Error::invalid("a direct command cannot be opened again").hint("create a new session")
             );
         }
-        let secrets = checked_env(secrets.unwrap_or_default())?;
-        let missing: Vec<&String> = old.spec.secrets.names().filter(|n| !secrets.contains_key(*n)).collect();
-        if !missing.is_empty() {
-            return Err(Error::invalid(format!("secret_env lacks {missing:?}"))
-                .hint("secrets are not kept when a session closes: pass them again"));
+        if old.lacks_case() {
+            return Err(case_missing(&old));
         }
+        let case = self.case_of(id)?;
+        let mut secrets = checked_env(secrets.unwrap_or_default())?;
+        for (name, value) in case.map(|c| c.inherited_secrets(&self.engine.inherited)).unwrap_or_default() {
+            secrets.entry(name).or_insert(value);
+        }
+        let missing: Vec<&str> =
+            old.spec.secrets.names().map(String::as_str).filter(|n| !secrets.contains_key(*n)).collect();
+        if !missing.is_empty() {
+            let message = format!("the session needs secrets: {}", missing.join(", "));
+            return Err(Error::new(ErrorCode::SecretsRequired, message)
+                .hint("secrets are not kept when a session closes: give them again as `secret_env`")
+                .detail("names", missing));
+        }
+        let boundary = old.boundary(&self.engine)?;
         let seat = self.admit(caller)?;
-        let session = old.reopened(Secrets::new(secrets));
+        let session = old.reopened(Secrets::new(secrets), boundary);
         self.sessions().insert(id.clone(), Arc::clone(&session));
         task::spawn(Arc::clone(&self.engine), Arc::clone(&session), seat, Start::WithFirstCommand);
         Ok(session)
@@ -238,11 +278,9 @@ impl Manager {
         let (done, over) = oneshot::channel();
         let message = Message::End(End { into, manner, reason: reason.into(), reply: Some(done) });
         if session.send(message).await.is_err() {
-            // Closed already: only its record is left to be marked.
-            let mut public = session.public();
-            if into == Ending::Terminated && public.state == SessionState::Closed {
-                public.state = SessionState::Terminated;
-                public.ended = Some((reason.into(), std::time::Instant::now()));
+            // It has no processes: only its record is left to be marked.
+            if session.mark(into, reason) {
+                self.engine.records.session_changed(session, Durability::Durable);
             }
             return Ok(());
         }
@@ -303,6 +341,14 @@ pub enum Origin {
     InTerminal(TerminalId),
     /// It is gone already, or its session is: nobody can say who it was.
     Unknown,
+}
+
+/// Without its case a session would have other rules.
+fn case_missing(session: &Session) -> Error {
+    let case = session.spec.origin.case_id.clone().unwrap_or_default();
+    Error::new(ErrorCode::CaseNotFound, format!("the session's case {case} cannot be read"))
+        .hint("`case.list` says why; put its file back, then try again")
+        .detail("case_id", case)
 }
 
 fn has_label(labels: &BTreeMap<String, String>, wanted: &str) -> bool {

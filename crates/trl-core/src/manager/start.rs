@@ -8,20 +8,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
 use trl_proto::exec::{Approval, RunParams};
 use trl_proto::session::CreateParams;
 use trl_proto::start::{StartParams, StartStdin, StdinName};
 use trl_proto::text::decode;
-use trl_proto::{Error, RequestId, terminal};
+use trl_proto::{Error, terminal};
 
-use super::Manager;
-use super::approval::{Fresh, Gate, Judged};
+use super::approval::{Fresh, Gate, Judged, Later};
 use super::executions::{Caller, checked_output_bytes};
 use super::idempotency::Claim;
+use super::{CaseWish, Manager};
 use crate::approval::{Answer, refusal};
+use crate::case::Case;
 use crate::execution::{Early, Execution, Place};
 use crate::output::Log;
+use crate::session::handle::Keeping;
 use crate::session::messages::{Order, Stdin};
 use crate::session::spec::{Program, Reads, Spec, seconds};
 use crate::shell::Kind;
@@ -86,11 +87,14 @@ impl Manager {
             return Err(Error::invalid("`cols` and `rows` are for a terminal").hint("with tty: true"));
         }
         let bytes = checked_output_bytes(params.max_output_bytes)?;
-        let (shown, argv) = words(&params)?;
+        let case = self.case_for(wish(&params))?;
+        let (shown, argv) = words(&params, case.as_deref())?;
         let text = params.command.as_ref().map(|_| argv[0].clone());
         let (mode, own_env) = (params.approval.unwrap_or_default(), params.env.clone().unwrap_or_default());
         let create = CreateParams {
             argv: Some(argv),
+            case_id: params.case_id,
+            workspace_id: params.workspace_id,
             env: params.env,
             secret_env: params.secret_env,
             pass_env: params.pass_env,
@@ -101,7 +105,7 @@ impl Manager {
             sandbox: params.sandbox,
             ..CreateParams::default()
         };
-        let mut spec = self.resolve(create, caller)?;
+        let mut spec = self.resolve_under(case, create, caller)?;
         if let (Program::Direct { reads, .. }, Stdin::Null) = (&mut spec.program, &stdin) {
             *reads = Reads::Nothing;
         }
@@ -112,6 +116,7 @@ impl Manager {
             terminal: None,
             execution: Some(&execution.id),
             name: spec.name.as_ref(),
+            case: spec.case.as_ref(),
             command: &shown,
             program: judged(text.as_deref(), &spec.program)?,
             env: &own_env,
@@ -124,40 +129,31 @@ impl Manager {
         let order = Order::direct(Arc::clone(&execution), stdin, spec.timeout);
         match gate {
             Gate::Open => {
-                self.bring_up(spec, Some(order), caller).await?;
+                self.bring_up(spec, Some(order), caller, Keeping::Passing).await?;
             }
-            Gate::Later { request, answer } => {
+            Gate::Later(later) => {
                 self.engine.executions.add(&execution);
-                execution.ask(request.clone());
+                execution.ask(later.request.clone());
                 let (manager, caller) = (Arc::clone(self), caller.clone());
-                tokio::spawn(async move {
-                    manager.start_when_answered(spec, order, caller, request, answer).await
-                });
+                tokio::spawn(async move { manager.start_when_answered(spec, order, caller, later).await });
             }
         }
         Ok(execution)
     }
 
     /// A fresh process that a person was asked about.
-    async fn start_when_answered(
-        &self,
-        mut spec: Spec,
-        order: Order,
-        caller: Caller,
-        request: RequestId,
-        answer: oneshot::Receiver<Answer>,
-    ) {
+    async fn start_when_answered(&self, mut spec: Spec, order: Order, caller: Caller, later: Later) {
         let execution = Arc::clone(&order.execution);
-        let refused = match answer.await.unwrap_or(Answer::Cancelled) {
+        let refused = match later.answer.await.unwrap_or(Answer::Cancelled) {
             Answer::Approved { command } => {
                 if let (Some(command), Program::Direct { argv, .. }) = (&command, &mut spec.program) {
                     execution.edit(command);
                     argv[2].clone_from(command);
                 }
-                self.bring_up(spec, Some(order), &caller).await.err()
+                self.bring_up(spec, Some(order), &caller, Keeping::Passing).await.err()
             }
             Answer::Cancelled => return order.never_ran(&self.engine, spec.working_dir),
-            no => Some(refusal(&request, no)),
+            no => Some(refusal(&later.request, no)),
         };
         if let Some(error) = refused {
             self.engine.executions.refuse(&execution, error);
@@ -173,12 +169,15 @@ impl Manager {
     ) -> Result<Arc<Execution>, Error> {
         let bytes = checked_output_bytes(params.max_output_bytes)?;
         let timeout = seconds(params.timeout_s, "timeout_s")?.unwrap_or(Duration::ZERO);
-        let (shown, argv) = words(&params)?;
+        let case = self.case_for(wish(&params))?;
+        let (shown, argv) = words(&params, case.as_deref())?;
         let asked = params.approval.unwrap_or_default();
         let own_env = params.env.clone().unwrap_or_default();
         let create = terminal::CreateParams {
             approval: Some(if asked == Approval::Return { Approval::Wait } else { asked }),
             argv: Some(argv),
+            case_id: params.case_id,
+            workspace_id: params.workspace_id,
             env: params.env,
             secret_env: params.secret_env,
             pass_env: params.pass_env,
@@ -191,7 +190,7 @@ impl Manager {
             ..terminal::CreateParams::default()
         };
         let mode = create.approval.unwrap_or_default();
-        let spec = self.resolve_terminal(create, caller)?;
+        let spec = self.resolve_terminal_under(case, create, caller)?;
         let logs = (self.engine.terminal_log(bytes), Log::empty(Arc::clone(&self.engine.budget)));
         let place = Place::Terminal(spec.id.clone());
         let execution = Execution::new(place, Arc::clone(&spec.owner), &shown, logs, spec.sandbox.clone());
@@ -236,15 +235,24 @@ fn judged<'a>(shell: Option<&str>, program: &'a Program) -> Result<Judged<'a>, E
     Ok(kind.map_or(Judged::Argv(argv), Judged::Text))
 }
 
+fn wish(params: &StartParams) -> CaseWish<'_> {
+    CaseWish {
+        case_id: params.case_id.as_deref(),
+        workspace_id: params.workspace_id.as_deref(),
+        working_dir: params.working_dir.as_deref(),
+    }
+}
+
 /// What is shown of it, and what is run.
-fn words(params: &StartParams) -> Result<(String, Vec<String>), Error> {
+fn words(params: &StartParams, case: Option<&Case>) -> Result<(String, Vec<String>), Error> {
     match (&params.command, &params.argv, &params.shell) {
         (Some(_), Some(_), _) => Err(Error::invalid("`command` and `argv` exclude each other")),
         (None, None, _) => Err(Error::invalid("give `command` or `argv`")),
         (None, Some(_), Some(_)) => Err(Error::invalid("`shell` is for `command`; `argv` needs none")),
         (None, Some(argv), None) => Ok((argv.join(" "), argv.clone())),
         (Some(command), None, shell) => {
-            let shell = shell.clone().unwrap_or_else(|| USUAL_SHELL.into());
+            let shell = shell.clone().or_else(|| case?.spec.shell.clone());
+            let shell = shell.unwrap_or_else(|| USUAL_SHELL.into());
             Ok((command.clone(), vec![shell, "-c".into(), command.clone()]))
         }
     }
@@ -285,6 +293,8 @@ fn in_session(params: StartParams) -> Result<RunParams, Error> {
         ("name", params.name.is_some()),
         ("limits", params.limits.is_some()),
         ("sandbox", params.sandbox.is_some()),
+        ("case_id", params.case_id.is_some()),
+        ("workspace_id", params.workspace_id.is_some()),
     ];
     if let Some((field, _)) = foreign.into_iter().find(|(_, given)| *given) {
         return Err(Error::invalid(format!(

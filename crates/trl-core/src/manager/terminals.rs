@@ -8,7 +8,7 @@ use trl_proto::exec::Approval;
 use trl_proto::terminal::{CreateParams, ListParams};
 use trl_proto::{Error, ErrorCode, TerminalId};
 
-use super::approval::{Fresh, Gate, Judged};
+use super::approval::{Fresh, Gate, Judged, Later};
 use super::{Caller, Manager};
 use crate::approval::{Answer, boundary, refusal};
 use crate::env::Env;
@@ -51,6 +51,7 @@ impl Manager {
             terminal: Some(&spec.id),
             execution: execution.map(|e| &e.id),
             name: spec.name.as_ref(),
+            case: spec.case.as_ref(),
             command: execution.map_or(shown.as_str(), |e| &e.command),
             program: Judged::Typed(&spec.argv),
             env,
@@ -61,7 +62,7 @@ impl Manager {
         };
         match self.gate(fresh, caller).await? {
             Gate::Open => Ok(()),
-            Gate::Later { request, answer } => {
+            Gate::Later(Later { request, answer }) => {
                 if let Some(execution) = execution {
                     execution.ask(request.clone());
                 }
@@ -71,14 +72,6 @@ impl Manager {
                 }
             }
         }
-    }
-
-    /// What is asked for, checked, with the boundary around it.
-    pub(super) fn resolve_terminal(&self, mut params: CreateParams, caller: &Caller) -> Result<Spec, Error> {
-        let wish = params.sandbox.take();
-        let mut spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
-        spec.confine(self.engine.sandbox(wish, spec.id.as_str(), &spec.working_dir)?);
-        Ok(spec)
     }
 
     /// With an execution, that is what its program is.

@@ -206,6 +206,21 @@ impl Kept {
         Slice { offset: since, bytes: self.read_tail((since - tail_from) as usize, limit), gap: None }
     }
 
+    /// All of a range that is in memory.
+    pub fn range(&self, from: u64, to: u64) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(usize::try_from(to.saturating_sub(from)).unwrap_or(0));
+        let mut at = from;
+        while at < to {
+            let more = self.read(at, usize::try_from(to - at).unwrap_or(usize::MAX));
+            if more.bytes.is_empty() {
+                break;
+            }
+            at = more.next();
+            bytes.extend(more.bytes);
+        }
+        bytes
+    }
+
     fn read_tail(&self, skip: usize, limit: usize) -> Vec<u8> {
         let (older, newer) = (&self.tail[self.start..], &self.tail[..self.start]);
         let count = (self.tail.len() - skip).min(limit);

@@ -52,6 +52,15 @@ struct Place {
     patience: Duration,
 }
 
+/// The beginning and the end of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ends {
+    pub head: Vec<u8>,
+    pub tail: Vec<u8>,
+    /// Of the whole stream.
+    pub total: u64,
+}
+
 /// What a read found.
 #[derive(Debug)]
 pub struct Reading {
@@ -130,6 +139,19 @@ impl Log {
     /// Everything in memory, up to the seal if there is one.
     pub fn snapshot(&self) -> Vec<u8> {
         self.lock().kept.everything()
+    }
+
+    /// The first and the last bytes in memory, no byte twice and as many as `most` of each, up to the seal if there is one.
+    pub fn ends(&self, most: usize) -> Ends {
+        let kept = &self.lock().kept;
+        let total = kept.total();
+        // In memory, the stream is in one piece or in two.
+        let (head_to, tail_from) = kept.omitted().unwrap_or((total, total));
+        let most = most as u64;
+        let head_to = head_to.min(most);
+        let tail_from = if tail_from == total { head_to } else { tail_from };
+        let tail_from = tail_from.max(total.saturating_sub(most));
+        Ends { head: kept.range(0, head_to), tail: kept.range(tail_from, total), total }
     }
 
     pub fn read(&self, since: u64, limit: usize) -> Reading {
@@ -323,6 +345,27 @@ mod tests {
         log.close();
         assert!(!log.read(8, 100).done && log.read(16, 100).done);
         assert_eq!(log.memory(), budget.used());
+    }
+
+    #[test]
+    fn the_ends_have_no_byte_twice() {
+        let budget = Budget::new(1 << 20);
+        let log = Log::new(Capacity::head_and_tail(8), Arc::clone(&budget), None);
+        let ends = |most: usize| {
+            let Ends { head, tail, total } = log.ends(most);
+            (String::from_utf8(head).unwrap(), String::from_utf8(tail).unwrap(), total)
+        };
+        assert_eq!(ends(3), (String::new(), String::new(), 0));
+        log.append(b"abcdef");
+        assert_eq!(ends(100), ("abcdef".into(), String::new(), 6));
+        assert_eq!(ends(4), ("abcd".into(), "ef".into(), 6));
+        assert_eq!(ends(2), ("ab".into(), "ef".into(), 6));
+        log.append(b"ghijkl");
+        assert_eq!(ends(100), ("abcd".into(), "ijkl".into(), 12));
+        assert_eq!(ends(1), ("a".into(), "l".into(), 12));
+        log.seal();
+        log.append(b"late");
+        assert_eq!(ends(2), ("ab".into(), "kl".into(), 12));
     }
 
     #[test]

@@ -17,4 +17,4 @@ pub mod spill;
 
 pub use budget::Budget;
 pub use kept::{Capacity, Kept, Slice};
-pub use log::{Follower, Log};
+pub use log::{Ends, Follower, Log};

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use trl_proto::event::Happening;
-use trl_proto::exec::ShellState;
+use trl_proto::exec::{Outcome, ShellState};
 use trl_proto::session::{OnExit, SessionState};
 use trl_sys::reap::Exit;
 
@@ -15,6 +15,7 @@ use super::phase::{Done, Phase, Then};
 use super::run::{self, End, Run};
 use super::task::Task;
 use crate::clock::Stamp;
+use crate::diagnostics;
 
 /// How often a command is handed to the next shell because one died without reading it.
 pub(super) const MOST_TRIES: u8 = 3;
@@ -185,9 +186,31 @@ impl Task {
         if self.queue.is_empty() && !matches!(self.phase, Phase::Over) {
             self.set_state(SessionState::Idle);
         }
+        self.free_since = Some(Instant::now());
+        self.note_end(run, &outcome);
         execution.finish(outcome);
         self.engine.executions.retire(execution);
         self.engine.events.emit(&self.session.spec.owner, happening);
+    }
+
+    /// For the history and the log.
+    fn note_end(&self, run: &Run, outcome: &Outcome) {
+        self.engine.records.ended(&self.session, &run.order, outcome);
+        let status = match outcome {
+            Outcome { cancelled: true, .. } => "cancelled",
+            Outcome { timed_out: true, .. } => "timed_out",
+            Outcome { exit_code: 0, .. } => "ok",
+            _ => "failed",
+        };
+        let (session, execution) = (&self.session.spec.id, &outcome.execution_id);
+        diagnostics::execution_end(session, execution, outcome.duration_ms, status);
+    }
+
+    /// The session is resident.
+    pub(super) fn note_ready(&self) {
+        let spec = &self.session.spec;
+        diagnostics::session_ready(&spec.id, spec.case_id());
+        self.engine.records.session(&self.session);
     }
 
     pub(super) fn set_state(&self, state: SessionState) {

@@ -8,14 +8,18 @@ use tokio::sync::mpsc;
 use trl_proto::limits::LimitsInfo;
 use trl_proto::session::{Running, SessionInfo, SessionState};
 use trl_proto::{Dialect, Error, ErrorCode, ExecutionId, RequestId};
+use trl_store::redact::Redactor;
 
-use super::messages::Message;
+use super::messages::{Ending, Message};
 use super::spec::{Secrets, Spec};
 use super::state::Denial;
 use crate::approval::Rules;
 use crate::clock::Stamp;
+use crate::engine::Engine;
+use crate::env::Env;
 use crate::execution::{Execution, Phase, millis};
 use crate::sandbox;
+use crate::sandbox::Sandbox;
 
 #[derive(Debug)]
 pub struct Session {
@@ -27,8 +31,20 @@ pub struct Session {
     pub opened: Stamp,
     public: Mutex<Public>,
     inbox: Mutex<Option<mpsc::Sender<Message>>>,
+    /// Is it on record, for another day?
+    keeping: Keeping,
+    /// Takes its secrets out of whatever is kept; made while they are known.
+    redactor: Arc<Redactor>,
     /// The keeper's pid, 0 while there is none: how a peer inside the session is recognised.
     keeper: AtomicI32,
+}
+
+/// Whether a session outlives the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    Recorded,
+    /// It is there for one command.
+    Passing,
 }
 
 /// What is shown of a session; written by its task.
@@ -50,23 +66,74 @@ pub struct Public {
     pub ended: Option<(String, Instant)>,
 }
 
+/// What a session brings along.
+#[derive(Debug, Clone, Copy)]
+pub struct Past {
+    pub created: Stamp,
+    pub commands: u64,
+}
+
 impl Session {
-    pub fn new(spec: Spec, rules: Option<Arc<Rules>>) -> Arc<Self> {
-        Self::with_past(spec, rules, Stamp::now(), 0)
+    pub fn new(spec: Spec, rules: Option<Arc<Rules>>, keeping: Keeping) -> Arc<Self> {
+        Self::with_past(spec, rules, keeping, Past { created: Stamp::now(), commands: 0 })
+    }
+
+    /// One of an earlier daemon, without processes.
+    pub fn recalled(
+        spec: Spec,
+        rules: Option<Arc<Rules>>,
+        past: Past,
+        shown: impl FnOnce(&mut Public),
+    ) -> Arc<Self> {
+        let session = Self::with_past(spec, rules, Keeping::Recorded, past);
+        shown(&mut session.public());
+        session
     }
 
     /// The same session again, where it was when it closed. It keeps its past, but not its age: one that was closed
     /// for its age would be of no use.
-    pub fn reopened(&self, secrets: Secrets) -> Arc<Self> {
+    pub fn reopened(&self, secrets: Secrets, boundary: Option<Arc<Sandbox>>) -> Arc<Self> {
         let public = self.public();
-        let spec = self.spec.reopened(public.working_dir.clone(), secrets);
-        let session = Self::with_past(spec, self.rules.clone(), self.created, public.commands);
+        let mut spec = self.spec.reopened(public.working_dir.clone(), secrets);
+        spec.confine(boundary);
+        let past = Past { created: self.created, commands: public.commands };
+        let session = Self::with_past(spec, self.rules.clone(), self.keeping, past);
         session.public().limits.clone_from(&public.limits);
         session
     }
 
-    fn with_past(spec: Spec, rules: Option<Arc<Rules>>, created: Stamp, commands: u64) -> Arc<Self> {
+    /// The one it had, or that it is to have: a session that had one is not opened without.
+    pub fn boundary(&self, engine: &Engine) -> Result<Option<Arc<Sandbox>>, Error> {
+        let Spec { id, origin, sandbox, .. } = &self.spec;
+        match sandbox {
+            Some(sandbox) => Ok(Some(Arc::clone(sandbox))),
+            None => engine.sandbox(Some(origin.sandbox.clone()), id.as_str(), &origin.root),
+        }
+    }
+
+    /// It was made from a case that is not there any more.
+    pub fn lacks_case(&self) -> bool {
+        self.spec.origin.case_id.is_some() && self.spec.case.is_none()
+    }
+
+    /// Says of one without processes how it ended; false when that is nothing new.
+    pub fn mark(&self, into: Ending, reason: &str) -> bool {
+        let mut public = self.public();
+        let state = match (public.state, into) {
+            (SessionState::Closed | SessionState::Uninitialized, Ending::Terminated) => {
+                SessionState::Terminated
+            }
+            (SessionState::Uninitialized, Ending::Closed) => SessionState::Closed,
+            _ => return false,
+        };
+        public.state = state;
+        public.ended = Some((reason.into(), Instant::now()));
+        true
+    }
+
+    fn with_past(spec: Spec, rules: Option<Arc<Rules>>, keeping: Keeping, past: Past) -> Arc<Self> {
         let opened = Stamp::now();
+        let Past { created, commands } = past;
         let public = Public {
             state: SessionState::Creating,
             working_dir: spec.working_dir.clone(),
@@ -80,12 +147,14 @@ impl Session {
             ended: None,
         };
         Arc::new(Self {
-            spec,
             rules,
             created,
             opened,
             public: Mutex::new(public),
             inbox: Mutex::new(None),
+            keeping,
+            redactor: Arc::new(spec.redactor().unwrap_or_default()),
+            spec,
             keeper: AtomicI32::new(0),
         })
     }
@@ -96,6 +165,20 @@ impl Session {
 
     pub fn state(&self) -> SessionState {
         self.public().state
+    }
+
+    /// Does it outlive the daemon?
+    pub fn is_recorded(&self) -> bool {
+        self.keeping == Keeping::Recorded
+    }
+
+    pub fn redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&self.redactor)
+    }
+
+    /// For a command with variables of its own.
+    pub fn redactor_for(&self, env: &Env) -> Arc<Redactor> {
+        self.spec.redactor_for(env).map_or_else(|| self.redactor(), Arc::new)
     }
 
     pub fn keeper(&self) -> i32 {
@@ -122,7 +205,7 @@ impl Session {
     /// Why nothing can be asked of it any more.
     pub fn gone(&self) -> Error {
         match self.state() {
-            SessionState::Closed => Denial::Closed.error(),
+            SessionState::Closed | SessionState::Uninitialized => Denial::Closed.error(),
             SessionState::Terminated => Denial::Terminated.error(),
             _ => Error::new(ErrorCode::SessionTerminated, "the session is ending"),
         }
@@ -147,6 +230,10 @@ impl Session {
             owner: self.spec.owner.to_string(),
             created_at: self.created.rfc3339(),
             last_activity: public.last_activity.rfc3339(),
+            case_id: self.spec.case_id().map(String::from),
+            case_digest: self.spec.case.as_ref().map(|case| case.digest.clone()),
+            ignored: self.spec.case.as_ref().map(|case| case.ignored.clone()).unwrap_or_default(),
+            workspace_id: self.spec.workspace.clone(),
             runtime: "host".into(),
             labels: self.spec.labels.clone(),
             env_keys: self.spec.env_keys(),

@@ -8,6 +8,7 @@ use trl_proto::event::Happening;
 use trl_proto::exec::ShellState;
 use trl_proto::session::SessionState;
 use trl_proto::{Error, ErrorCode};
+use trl_store::Durability;
 use trl_sys::tree::{self};
 
 use super::body::Body;
@@ -339,6 +340,7 @@ impl Task {
         for order in self.take_held(None).into_iter().chain(std::mem::take(&mut self.queue)) {
             self.publish_never_ran(order);
         }
+        self.engine.records.session_changed(&self.session, Durability::Durable);
         let session_id = self.session.spec.id.clone();
         self.engine
             .events

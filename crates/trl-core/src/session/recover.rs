@@ -446,6 +446,7 @@ impl Task {
                 if let Some(created) = self.created.take() {
                     self.announce_session();
                     self.set_state(SessionState::Ready);
+                    self.note_ready();
                     let _ = created.send(Ok(()));
                 }
             }

@@ -1,6 +1,7 @@
 //! What a session's task is asked: running, cancelling, feeding and signalling commands.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rustix::process::Signal;
 use trl_proto::event::Happening;
@@ -15,6 +16,7 @@ use super::state::{self, Request, Verdict};
 use super::stop::{Stop, Why};
 use super::task::Task;
 use crate::clock::Stamp;
+use crate::diagnostics;
 use crate::engine::Counters;
 
 /// Input that may wait for a command that does not read it.
@@ -112,11 +114,26 @@ impl Task {
             public.running = Some(Arc::clone(execution));
         }
         self.set_state(SessionState::Running);
+        self.note_start(run);
         let session_id = Some(self.session.spec.id.clone());
         self.engine.events.emit(
             &self.session.spec.owner,
             Happening::ExecStarted { session_id, terminal_id: None, execution_id: execution.id.clone() },
         );
+    }
+
+    /// For the history, the figures and the log.
+    fn note_start(&self, run: &Run) {
+        let Run { order, started, .. } = run;
+        self.engine.records.began(&self.session, order);
+        diagnostics::execution_start(&self.session.spec.id, &order.execution.id);
+        if order.clearance.request.is_none() {
+            let since = self.free_since.map_or(order.received, |free| free.max(order.received));
+            let took = started.saturating_duration_since(since).as_micros();
+            let counters = &self.engine.counters;
+            counters.build_us.fetch_add(u64::try_from(took).unwrap_or(u64::MAX), Ordering::Relaxed);
+            Counters::add(&counters.builds);
+        }
     }
 
     pub(super) fn cancel(&mut self, cancel: Cancel) {

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use trl_proto::hitl::ApprovalBoundary;
 use trl_proto::limits::Limits;
+use trl_proto::sandbox::SandboxParams;
 use trl_proto::session::{CreateParams, OnExit, Renewal};
 use trl_proto::{Error, ErrorCode, ExecutionId, SessionId};
-use trl_store::redact::Redactor;
+use trl_store::redact::{Redactor, is_secret_name};
 use zeroize::Zeroizing;
 
 use crate::approval;
+use crate::case::Case;
 use crate::env::{Env, Inherited};
 use crate::execution::{Execution, Place};
 use crate::limits::asked::{Widening, resolve as resolve_limits};
@@ -21,6 +23,7 @@ use crate::sandbox::Sandbox;
 use crate::settings::Settings;
 use crate::shell::kind::{Kind, find_program};
 use crate::shell::wrap::valid_name;
+use crate::terminal::spec::checked_workspace;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
@@ -41,6 +44,9 @@ pub struct Spec {
     /// Who made it, by the name of the caller.
     pub owner: Arc<str>,
     pub name: Option<String>,
+    /// What it was created from, as it was then.
+    pub case: Option<Arc<Case>>,
+    pub workspace: Option<String>,
     pub labels: BTreeMap<String, String>,
     pub program: Program,
     /// Base, passed and session variables; secrets stand apart.
@@ -53,6 +59,22 @@ pub struct Spec {
     /// What its programs may use; as asked for until it is [within the settings](Spec::within_settings).
     pub limits: Limits,
     pub sandbox: Option<Arc<Sandbox>>,
+    pub origin: Arc<Origin>,
+}
+
+/// As it was asked for: what another daemon needs to make it again.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// Its own variables.
+    pub env: Env,
+    /// Names of those it takes from the daemon.
+    pub pass_env: Vec<String>,
+    /// The boundary that was asked for, or that was the usual one then.
+    pub sandbox: SandboxParams,
+    /// The directory that is drawn around.
+    pub root: String,
+    /// The case it was made from.
+    pub case_id: Option<String>,
 }
 
 /// Values that are never shown, logged or kept after the session. Their names stay.
@@ -73,10 +95,23 @@ impl Secrets {
         self.names.iter()
     }
 
+    /// Names alone: whoever opens the session gives the values again.
+    pub fn named(names: Vec<String>) -> Self {
+        Self { names, values: Mutex::default() }
+    }
+
     /// Takes them out of whatever is kept.
     pub fn redactor(&self) -> Redactor {
         let values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
         Redactor::new(values.values().map(|value| value.as_str()))
+    }
+
+    /// The same for those that only their names give away, too; None when there is none of either.
+    fn redactor_with<'a>(&self, env: impl Iterator<Item = (&'a String, &'a String)>) -> Option<Redactor> {
+        let values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = env.filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value.as_str());
+        let mut all = values.values().map(|value| value.as_str()).chain(named).peekable();
+        all.peek().is_some().then(|| Redactor::new(all))
     }
 
     /// The session has ended: they are overwritten.
@@ -101,6 +136,11 @@ impl Spec {
         inherited: &Inherited,
         settings: &Settings,
     ) -> Result<Self, Error> {
+        let origin = Origin {
+            env: params.env.clone().unwrap_or_default(),
+            pass_env: params.pass_env.clone().unwrap_or_default(),
+            ..Origin::default()
+        };
         let asked = Asked {
             runtime: params.runtime,
             pass_env: params.pass_env,
@@ -117,23 +157,61 @@ impl Spec {
             id: SessionId::random(),
             owner: Arc::clone(owner),
             name: checked_name(params.name)?,
+            case: None,
+            workspace: checked_workspace(params.workspace_id)?,
             labels: params.labels.unwrap_or_default(),
             program,
             env,
             secrets,
-            working_dir,
             timeout: seconds(params.timeout_s, "timeout_s")?.unwrap_or(default_timeout),
             on_exit: params.on_exit.unwrap_or_default(),
             renewal: params.renewal.unwrap_or_default(),
             limits: params.limits.unwrap_or_default(),
             sandbox: None,
+            origin: Arc::new(Origin { root: working_dir.clone(), ..origin }),
+            working_dir,
         })
     }
 
     /// With the limits that hold for whoever asked for it.
     pub fn within_settings(self, settings: &Settings, widening: Widening) -> Result<Self, Error> {
-        let limits = resolve_limits(self.limits, &settings.limits, widening)?;
+        let allowed = self.case.as_ref().map_or(settings.limits, |case| case.limits(&settings.limits));
+        let limits = resolve_limits(self.limits, &allowed, widening)?;
         Ok(Self { limits, ..self })
+    }
+
+    /// What another daemon needs to make it again, now that it is known.
+    pub fn remember(&mut self, sandbox: SandboxParams) {
+        let case_id = self.case_id().map(String::from);
+        let origin = Arc::make_mut(&mut self.origin);
+        origin.sandbox = sandbox;
+        origin.case_id = case_id;
+    }
+
+    /// Takes the name and the case it was resolved under.
+    pub fn adopt(&mut self, id: SessionId, case: Option<Arc<Case>>) {
+        self.env.extend(case.iter().flat_map(|case| case.variables(id.as_str())));
+        self.id = id;
+        self.case = case;
+    }
+
+    pub fn case_id(&self) -> Option<&str> {
+        self.case.as_ref().map(|case| case.id.as_str())
+    }
+
+    /// A session idle for this long is closed; zero is never.
+    pub fn idle_ttl(&self, settings: &Settings) -> Duration {
+        self.ttl(|case| case.spec.idle_ttl_s).unwrap_or(settings.idle_ttl)
+    }
+
+    /// One this old is closed whatever it does; zero is never.
+    pub fn absolute_ttl(&self, settings: &Settings) -> Duration {
+        self.ttl(|case| case.spec.absolute_ttl_s).unwrap_or(settings.absolute_ttl)
+    }
+
+    fn ttl(&self, of: impl Fn(&Case) -> Option<f64>) -> Option<Duration> {
+        let asked = self.case.as_deref().and_then(of);
+        seconds(asked, "a time of the case").ok().flatten()
     }
 
     /// The same session again, where it was when it closed.
@@ -142,6 +220,8 @@ impl Spec {
             id: self.id.clone(),
             owner: Arc::clone(&self.owner),
             name: self.name.clone(),
+            case: self.case.clone(),
+            workspace: self.workspace.clone(),
             labels: self.labels.clone(),
             program: self.program.clone(),
             env: self.env.clone(),
@@ -152,6 +232,7 @@ impl Spec {
             renewal: self.renewal,
             limits: self.limits,
             sandbox: self.sandbox.clone(),
+            origin: Arc::clone(&self.origin),
         }
     }
 
@@ -175,8 +256,19 @@ impl Spec {
         logs: (Arc<Log>, Arc<Log>),
     ) -> Arc<Execution> {
         let place = Place::Session(self.id.clone());
-        let id = id.unwrap_or_else(ExecutionId::random);
-        Execution::known_as(id, place, Arc::clone(&self.owner), command, logs, self.sandbox.clone())
+        let sandbox = self.sandbox.clone();
+        Execution::fresh(place, Arc::clone(&self.owner), command, logs, sandbox).known_as(id)
+    }
+
+    /// Takes its secrets out of whatever is kept: those it was given as such, and what is called like one.
+    pub fn redactor(&self) -> Option<Redactor> {
+        self.secrets.redactor_with(self.env.iter())
+    }
+
+    /// The same, with the variables of one command; None when those add nothing.
+    pub fn redactor_for(&self, env: &Env) -> Option<Redactor> {
+        let adds = env.keys().any(|name| is_secret_name(name));
+        adds.then(|| self.secrets.redactor_with(self.env.iter().chain(env))).flatten()
     }
 
     /// `KEY=value` items for execve.
@@ -188,11 +280,6 @@ impl Spec {
         let names: std::collections::BTreeSet<&String> =
             self.env.keys().chain(self.secrets.names()).collect();
         names.into_iter().cloned().collect()
-    }
-
-    /// The profile it was made from.
-    pub fn case_id(&self) -> Option<String> {
-        None
     }
 
     /// Can a command get round the rules?

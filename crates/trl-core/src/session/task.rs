@@ -68,6 +68,8 @@ pub struct Task {
     pub(super) renew_at: Option<Instant>,
     /// When the last command ended.
     pub(super) last_end: Option<Instant>,
+    /// Since when the next command would not have had to wait for one before it.
+    pub(super) free_since: Option<Instant>,
     /// A clone that is on its way; the next command waits for it.
     pub(super) renewing: Option<Renewing>,
     /// Renewals that failed in a row.
@@ -102,6 +104,7 @@ pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Star
         replaced: None,
         renew_at: None,
         last_end: None,
+        free_since: None,
         renewing: None,
         renewals_failed: 0,
         busy: None,
@@ -109,6 +112,7 @@ pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Star
     };
     if task.created.is_none() {
         task.set_state(SessionState::Ready);
+        task.note_ready();
     }
     tokio::spawn(async move {
         if task.created.is_some() {

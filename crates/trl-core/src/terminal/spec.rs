@@ -8,6 +8,7 @@ use trl_proto::terminal::{CreateParams, SizePolicy};
 use trl_proto::{Error, TerminalId};
 use trl_sys::pty::Size;
 
+use crate::case::Case;
 use crate::env::{Env, Inherited};
 use crate::limits::asked::{Widening, resolve as resolve_limits};
 use crate::sandbox::Sandbox;
@@ -20,6 +21,8 @@ pub struct Spec {
     /// Who made it.
     pub owner: Arc<str>,
     pub name: Option<String>,
+    /// What it was created from, as it was then.
+    pub case: Option<Arc<Case>>,
     pub workspace: Option<String>,
     pub labels: BTreeMap<String, String>,
     pub argv: Vec<String>,
@@ -77,6 +80,7 @@ impl Spec {
             id: TerminalId::random(),
             owner: Arc::clone(owner),
             name: checked_name(params.name)?,
+            case: None,
             workspace: checked_workspace(params.workspace_id)?,
             labels: params.labels.unwrap_or_default(),
             argv,
@@ -93,8 +97,16 @@ impl Spec {
 
     /// With the limits that hold for whoever asked for it.
     pub fn within_settings(self, settings: &Settings, widening: Widening) -> Result<Self, Error> {
-        let limits = resolve_limits(self.limits, &settings.limits, widening)?;
+        let allowed = self.case.as_ref().map_or(settings.limits, |case| case.limits(&settings.limits));
+        let limits = resolve_limits(self.limits, &allowed, widening)?;
         Ok(Self { limits, ..self })
+    }
+
+    /// Takes the name and the case it was resolved under.
+    pub fn adopt(&mut self, id: TerminalId, case: Option<Arc<Case>>) {
+        self.env.extend(case.iter().flat_map(|case| case.variables(id.as_str())));
+        self.id = id;
+        self.case = case;
     }
 
     /// Draws a boundary around its program.
@@ -127,18 +139,23 @@ pub fn checked_size(cols: u16, rows: u16) -> Result<Size, Error> {
     Ok(Size { cols, rows })
 }
 
-fn checked_workspace(id: Option<String>) -> Result<Option<String>, Error> {
-    let fault = match id.as_deref() {
-        Some(id) if id.is_empty() || id.len() > 128 => Some("must have 1 to 128 bytes"),
-        Some(id) if id.contains(|c: char| c.is_control() || c == '/') => {
+/// Why this is no id of a workspace, which is the name of a directory, too.
+pub fn workspace_fault(id: &str) -> Option<&'static str> {
+    match id {
+        id if id.is_empty() || id.len() > 128 => Some("must have 1 to 128 bytes"),
+        id if id.contains(|c: char| c.is_control() || c == '/') => {
             Some("contains `/` or a control character")
         }
-        Some(id) if id.starts_with("s-") || id.starts_with("t-") => {
+        id if id.starts_with("s-") || id.starts_with("t-") => {
             Some("looks like the id of a session or terminal")
         }
+        "." | ".." => Some("is the name of another directory"),
         _ => None,
-    };
-    match fault {
+    }
+}
+
+pub fn checked_workspace(id: Option<String>) -> Result<Option<String>, Error> {
+    match id.as_deref().and_then(workspace_fault) {
         Some(fault) => Err(Error::invalid(format!("`workspace_id` {fault}"))),
         None => Ok(id),
     }

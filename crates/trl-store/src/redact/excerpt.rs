@@ -58,7 +58,8 @@ impl Redactor {
         Excerpt { head: first(&text, cap).into(), tail: last(&text, cap).into(), bytes }
     }
 
-    fn window_for(&self, cap: usize) -> usize {
+    /// What is needed of each end for that.
+    pub fn window_for(&self, cap: usize) -> usize {
         cap.saturating_add(MARGIN.max(self.longest))
     }
 

@@ -10,7 +10,12 @@ const BASE64_LINE: usize = 76;
 pub(super) fn of(secret: &str) -> Vec<Vec<u8>> {
     let bytes = secret.as_bytes();
     let mut forms = vec![bytes.to_vec(), escaped(secret), escaped_ascii(secret)];
-    forms.extend([percent(bytes, UPPER, false), percent(bytes, LOWER, false), percent(bytes, UPPER, true)]);
+    for stays in URL_LETTERS {
+        forms.extend([percent(bytes, UPPER, stays), percent(bytes, LOWER, stays)]);
+    }
+    forms.push(
+        String::from_utf8_lossy(&percent(bytes, UPPER, URL_LETTERS[0])).replace("%20", "+").into_bytes(),
+    );
     forms.extend([hex(bytes, UPPER), hex(bytes, LOWER)]);
     forms.push(secret.replace('\'', r"'\''").into_bytes());
     forms.push(double_quoted(secret));
@@ -21,6 +26,9 @@ pub(super) fn of(secret: &str) -> Vec<Vec<u8>> {
     forms
 }
 
+/// What the standard leaves, what JavaScript does, what the most careful do.
+const URL_LETTERS: [&str; 4] = ["-_.~", "-_.!~*'()", "-_.", ""];
+
 const UPPER: &[u8; 16] = b"0123456789ABCDEF";
 const LOWER: &[u8; 16] = b"0123456789abcdef";
 
@@ -28,17 +36,15 @@ fn hex(bytes: &[u8], digits: &[u8; 16]) -> Vec<u8> {
     bytes.iter().flat_map(|byte| [digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]).collect()
 }
 
-/// As in a URL; `form`: as in the body of a form.
-fn percent(bytes: &[u8], digits: &[u8; 16], form: bool) -> Vec<u8> {
+/// As in a URL; `stays` is what beside letters and digits is left as it is.
+fn percent(bytes: &[u8], digits: &[u8; 16], stays: &str) -> Vec<u8> {
     let mut text = Vec::with_capacity(bytes.len() * 3);
     for byte in bytes {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => text.push(*byte),
-            b' ' if form => text.push(b'+'),
-            _ => {
-                text.push(b'%');
-                text.extend(hex(&[*byte], digits));
-            }
+        if byte.is_ascii_alphanumeric() || stays.as_bytes().contains(byte) {
+            text.push(*byte);
+        } else {
+            text.push(b'%');
+            text.extend(hex(&[*byte], digits));
         }
     }
     text

@@ -201,7 +201,8 @@ fn value(bytes: &[u8], from: usize) -> Option<Range<usize>> {
     };
     let text = bytes.get(start..end)?;
     let refers = text.first().is_none_or(|first| b"$`<([{-".contains(first));
-    let word = [&b"true"[..], b"false", b"null", b"none", b"None"].contains(&text);
+    let word = [&b"true"[..], b"false", b"null", b"none", b"None"]
+        .contains(&text.strip_suffix(b",").unwrap_or(text));
     (!refers && !word).then_some(start..end)
 }
 

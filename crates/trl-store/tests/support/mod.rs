@@ -14,21 +14,21 @@ use trl_store::resolve::Answer;
 use trl_store::session::{SessionRecord, SessionSpec, StoredState};
 use trl_store::{Moment, Options, Store};
 
-pub const NOW: Moment = Moment::from_millis(1_800_000_000_000);
+pub(crate) const NOW: Moment = Moment::from_millis(1_800_000_000_000);
 
-pub fn open(dir: &Path) -> Store {
+pub(crate) fn open(dir: &Path) -> Store {
     Store::open(dir, Options::default()).unwrap()
 }
 
-pub fn run<T>(work: impl Future<Output = T>) -> T {
+pub(crate) fn run<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
 }
 
-pub fn clean<T: trl_store::redact::Redact>(record: T) -> Clean<T> {
+pub(crate) fn clean<T: trl_store::redact::Redact>(record: T) -> Clean<T> {
     Redactor::default().clean(record)
 }
 
-pub fn session(id: &SessionId) -> SessionRecord {
+pub(crate) fn session(id: &SessionId) -> SessionRecord {
     SessionRecord {
         id: id.clone(),
         name: Some("build".into()),
@@ -45,7 +45,7 @@ pub fn session(id: &SessionId) -> SessionRecord {
     }
 }
 
-pub fn request(session: &SessionId, mode: Mode) -> NewRequest {
+pub(crate) fn request(session: &SessionId, mode: Mode) -> NewRequest {
     let request = ApprovalRequest {
         request_id: RequestId::random(),
         digest: format!("digest of {session}"),
@@ -78,7 +78,7 @@ pub fn request(session: &SessionId, mode: Mode) -> NewRequest {
     NewRequest { request, mode, checkpoint_id: None, plan }
 }
 
-pub fn answer(new: &NewRequest, state: RequestState, now: Moment) -> Answer {
+pub(crate) fn answer(new: &NewRequest, state: RequestState, now: Moment) -> Answer {
     Answer {
         request_id: new.request.request_id.clone(),
         digest: Some(new.request.digest.clone()),
@@ -96,10 +96,11 @@ pub fn answer(new: &NewRequest, state: RequestState, now: Moment) -> Answer {
     }
 }
 
-pub fn execution(session: &SessionId, command: &str) -> NewExecution {
+pub(crate) fn execution(session: &SessionId, command: &str) -> NewExecution {
     NewExecution {
         id: ExecutionId::random(),
         session_id: session.clone(),
+        owner: "agent".into(),
         request_id: None,
         command: command.into(),
         working_dir: "/src".into(),
@@ -107,7 +108,7 @@ pub fn execution(session: &SessionId, command: &str) -> NewExecution {
     }
 }
 
-pub fn ended(id: &ExecutionId, output: &str) -> EndedExecution {
+pub(crate) fn ended(id: &ExecutionId, output: &str) -> EndedExecution {
     let stdout = Excerpt { head: output.into(), tail: String::new(), bytes: output.len() as u64 };
     let ending = Ending { stdout, ..Ending::default() };
     EndedExecution { id: id.clone(), exit_code: 0, duration_ms: 5, ending }

@@ -57,6 +57,7 @@ async fn without_daemon(config: &Config, error: &ClientError) -> Diagnosis {
     rows.extend(machine::features());
     rows.push(machine::sandbox(config.settings().sandbox_mode));
     rows.push(machine::limits(&Layout::here().standing()));
+    rows.push(machine::disk_quota());
     rows.extend(tools::findings(&programs().await));
     rows.push(places::private_dir("data_dir", "Data directory", &config.data_dir));
     rows.push(places::descriptors(trl_sys::limits::raise_open_files().usable));

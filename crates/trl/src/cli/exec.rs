@@ -253,6 +253,13 @@ async fn result(client: &Client, args: ResultArgs) -> Result<u8, Failure> {
     let reply: ResultReply = serde_json::from_value(reply).map_err(io::Error::from)?;
     let result = match reply.body {
         ResultBody::Done(result) => result,
+        ResultBody::Recorded { execution_id, recorded } => {
+            let known = match recorded.status {
+                ExecutionStatus::Unknown => "nobody knows how it ended: its daemon was gone before it did",
+                _ => "only its beginning and end are left: `trl history --json`",
+            };
+            return Err(Failure::Usage(format!("{execution_id}: {known}")));
+        }
         ResultBody::NotYet { execution_id } => {
             return Err(Failure::Usage(format!("{execution_id} has not ended yet")));
         }

@@ -10,6 +10,7 @@
 mod approve;
 mod attach;
 mod call;
+mod case;
 mod daemon;
 mod debug;
 mod docs;
@@ -19,6 +20,7 @@ mod exec;
 mod failure;
 mod flags;
 mod forward;
+mod history;
 mod print;
 mod quote;
 mod record;
@@ -71,6 +73,8 @@ enum Command {
     /// List, read, feed, signal and cancel executions
     #[command(subcommand)]
     Exec(exec::ExecCommand),
+    /// Show what was run, also before the daemon was last started
+    History(history::HistoryArgs),
     /// Start terminals, type into them, look at them and end them
     #[command(subcommand)]
     Term(term::TermCommand),
@@ -94,6 +98,9 @@ enum Command {
     Approve(approve::ApproveArgs),
     /// Say no to commands that wait for a person
     Reject(approve::RejectArgs),
+    /// List, show, check and trust the profiles sessions are created from
+    #[command(subcommand)]
+    Case(case::CaseCommand),
     /// Make, list and revoke tokens for agents, viewers and operators
     #[command(subcommand)]
     Token(token::TokenCommand),
@@ -151,6 +158,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Run(args) => talk(&base, async |config| run::run(config, args).await),
         Command::Session(command) => talk(&base, async |config| session::run(config, command).await),
         Command::Exec(command) => talk(&base, async |config| exec::run(config, command).await),
+        Command::History(args) => talk(&base, async |config| history::show(config, args).await),
         Command::Term(command) => talk(&base, async |config| term::run(config, command).await),
         Command::Attach(args) => talk(&base, async |config| attach::attach(config, args).await),
         Command::Ping(output) => talk(&base, async |config| daemon::ping(config, output).await),
@@ -161,6 +169,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Stop(args) => talk(&base, async |config| daemon::stop(config, &args).await),
         Command::Approve(args) => talk(&base, async |config| approve::approve(config, args).await),
         Command::Reject(args) => talk(&base, async |config| approve::reject(config, args).await),
+        Command::Case(command) => talk(&base, async |config| case::run(config, command).await),
         Command::Token(command) => talk(&base, async |config| token::run(config, command).await),
         Command::Events(args) => talk(&base, async |config| events::follow(config, args).await),
         Command::Call(args) => talk(&base, async |config| call::call(config, &args).await),

@@ -22,6 +22,7 @@ use trl_proto::exec::{
 };
 use trl_proto::{ExecutionId, Method, SessionId};
 
+use super::case::CaseArgs;
 use super::failure::{Failure, READER_GONE};
 use super::sandbox::{self, SandboxArgs};
 use super::{forward, quote, session};
@@ -54,6 +55,8 @@ pub(super) struct RunArgs {
     /// Wait for a busy session instead of failing
     #[arg(long)]
     queue: bool,
+    #[command(flatten)]
+    case: CaseArgs,
     /// Write nothing to stderr but what the command does; failures of TRL itself are still told
     #[arg(short, long)]
     quiet: bool,
@@ -90,15 +93,16 @@ impl Autostart {
     }
 }
 
-/// Where a command runs: what was asked for; in a session its own place, else ours.
-pub(super) fn working_dir(
+/// Where a command runs: what was asked for; in a session its own place, else its case's or ours.
+pub(super) async fn working_dir(
+    client: &Client,
     asked: Option<&Path>,
     session: Option<&SessionId>,
+    case: &CaseArgs,
 ) -> Result<Option<String>, Failure> {
-    match (asked, session) {
-        (Some(dir), _) => absolute(dir).map(Some),
-        (None, None) => absolute(Path::new(".")).map(Some),
-        (None, Some(_)) => Ok(None),
+    match session {
+        Some(_) => asked.map(absolute).transpose(),
+        None => case.start_dir(client, asked).await,
     }
 }
 
@@ -146,7 +150,7 @@ async fn params(
         Some(session) => Some(session::resolve(client, session).await?),
         None => None,
     };
-    let working_dir = working_dir(args.cwd.as_deref(), session_id.as_ref())?;
+    let working_dir = working_dir(client, args.cwd.as_deref(), session_id.as_ref(), &args.case).await?;
     Ok(RunParams {
         session_id,
         command,
@@ -157,6 +161,8 @@ async fn params(
         queue: args.queue.then_some(true),
         on_disconnect: Some(OnDisconnect::Cancel),
         sandbox: args.sandbox.params(),
+        case_id: args.case.case,
+        workspace_id: args.case.workspace,
         ..RunParams::default()
     })
 }

@@ -1,7 +1,7 @@
 //! `trl session`: the resident half.
 
 use std::cmp::Reverse;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -12,9 +12,10 @@ use trl_proto::session::{
 };
 use trl_proto::{Method, SessionId, by_name};
 
+use super::case::CaseArgs;
 use super::failure::Failure;
 use super::print::{self, Format, Output};
-use super::run::{Autostart, absolute, assignment};
+use super::run::{Autostart, assignment};
 use super::sandbox::SandboxArgs;
 use super::table::Table;
 use crate::client::{self, Auth, Client, Start};
@@ -32,8 +33,10 @@ pub(super) enum SessionCommand {
     Close(OneArgs),
     /// Open a closed session again, with a fresh shell where the last one was
     Open(OpenArgs),
-    /// End sessions for good
+    /// End sessions for good; their history is kept
     Rm(RmArgs),
+    /// End sessions, and remove their records, history and files
+    Delete(DeleteArgs),
     /// Give a session a fresh shell under the same id
     Reset(OneArgs),
 }
@@ -67,6 +70,11 @@ pub(super) struct NewArgs {
     #[command(flatten)]
     sandbox: SandboxArgs,
     #[command(flatten)]
+    case: CaseArgs,
+    /// A secret variable, taken from our environment
+    #[arg(long, value_name = "NAME", value_parser = secret)]
+    secret_env: Vec<(String, String)>,
+    #[command(flatten)]
     autostart: Autostart,
     #[command(flatten)]
     output: Output,
@@ -80,12 +88,18 @@ pub(super) struct LsArgs {
     /// Terminated ones too, as long as they are remembered
     #[arg(long)]
     all: bool,
-    /// Only sessions in this state: creating, ready, running, idle, closed or terminated
+    /// Only sessions in this state: uninitialized, creating, ready, running, waiting_hitl, idle, closed or terminated
     #[arg(long, value_parser = by_name::<SessionState>)]
     state: Option<SessionState>,
     /// Only sessions with this label: NAME or NAME=VALUE
     #[arg(long)]
     label: Option<String>,
+    /// Only sessions of this case
+    #[arg(long, value_name = "ID")]
+    case: Option<String>,
+    /// Only sessions in this workspace
+    #[arg(long, value_name = "ID")]
+    workspace: Option<String>,
     #[command(flatten)]
     output: Output,
 }
@@ -129,6 +143,7 @@ pub(super) fn limits(given: &[(Limit, f64)]) -> Option<Limits> {
         pids: whole(Limit::Pids),
         open_files: whole(Limit::OpenFiles),
         file_size_bytes: whole(Limit::FileSizeBytes),
+        disk_bytes: whole(Limit::DiskBytes),
         output_bytes: whole(Limit::OutputBytes),
         wall_s: find(Limit::WallS),
     })
@@ -152,6 +167,15 @@ pub(super) struct RmArgs {
     output: Output,
 }
 
+#[derive(Debug, clap::Args)]
+pub(super) struct DeleteArgs {
+    /// Their ids or names
+    #[arg(required = true)]
+    sessions: Vec<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
 pub(super) async fn run(config: &Config, command: SessionCommand) -> Result<u8, Failure> {
     let start = match &command {
         SessionCommand::New(args) => args.autostart.start(),
@@ -166,6 +190,7 @@ pub(super) async fn run(config: &Config, command: SessionCommand) -> Result<u8, 
         SessionCommand::Open(args) => open(&client, args).await?,
         SessionCommand::Reset(args) => on_one(&client, Method::SessionReset, &args).await?,
         SessionCommand::Rm(args) => remove(&client, &args).await?,
+        SessionCommand::Delete(args) => delete(&client, &args).await?,
     }
     Ok(0)
 }
@@ -177,7 +202,10 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
         argv: (!args.argv.is_empty()).then_some(args.argv),
         env: some(args.env),
         pass_env: (!args.pass_env.is_empty()).then_some(args.pass_env),
-        working_dir: Some(absolute(args.cwd.as_deref().unwrap_or(Path::new(".")))?),
+        secret_env: some(args.secret_env),
+        working_dir: args.case.start_dir(client, args.cwd.as_deref()).await?,
+        case_id: args.case.case,
+        workspace_id: args.case.workspace,
         name: args.name,
         timeout_s: args.timeout.map(|timeout| timeout.as_secs_f64()),
         labels: some(args.labels),
@@ -194,7 +222,13 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
 }
 
 async fn list(client: &Client, args: LsArgs) -> Result<(), Failure> {
-    let params = ListParams { state: args.state, label: args.label };
+    let params = ListParams {
+        state: args.state,
+        label: args.label,
+        case_id: args.case,
+        workspace_id: args.workspace,
+        name: None,
+    };
     let mut reply: Value = client.call(Method::SessionList, &params).await?;
     if let Some(Value::Array(sessions)) = reply.get_mut("sessions") {
         sessions.retain(|s| args.all || args.state.is_some() || s["state"] != "terminated");
@@ -222,7 +256,7 @@ async fn list(client: &Client, args: LsArgs) -> Result<(), Failure> {
 fn rank(session: &Value) -> u8 {
     match session["state"].as_str() {
         Some("terminated") => 2,
-        Some("closed") => 1,
+        Some("closed" | "uninitialized") => 1,
         _ => 0,
     }
 }
@@ -275,6 +309,15 @@ async fn remove(client: &Client, args: &RmArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+async fn delete(client: &Client, args: &DeleteArgs) -> Result<(), Failure> {
+    for session in &args.sessions {
+        let params = SessionParams { session_id: resolve(client, session).await? };
+        let reply: Value = client.call(Method::SessionDelete, &params).await?;
+        done(&reply, args.output.format())?;
+    }
+    Ok(())
+}
+
 /// The session a person means: an id, or the name of exactly one. Names never look like ids.
 pub(super) async fn resolve(client: &Client, text: &str) -> Result<SessionId, Failure> {
     if let Ok(id) = text.parse() {
@@ -286,7 +329,7 @@ pub(super) async fn resolve(client: &Client, text: &str) -> Result<SessionId, Fa
 
 /// A live one goes before closed ones, which keep their names.
 fn one_named(sessions: &[SessionInfo], name: &str) -> Result<SessionId, Failure> {
-    let is_closed = |s: &&SessionInfo| s.state == SessionState::Closed;
+    let is_closed = |s: &&SessionInfo| matches!(s.state, SessionState::Closed | SessionState::Uninitialized);
     let named = sessions.iter().filter(|s| s.name.as_deref() == Some(name));
     let named = named.filter(|s| s.state != SessionState::Terminated);
     let (closed, live): (Vec<_>, Vec<_>) = named.partition(is_closed);

@@ -13,11 +13,12 @@ use trl_proto::start::{
 };
 use trl_proto::{ExecutionId, Method};
 
+use super::case::CaseArgs;
 use super::exec::{StreamName, eprint_line, replay};
 use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::run::{Autostart, assignment, environment, working_dir};
-use super::sandbox::SandboxArgs;
+use super::sandbox::{self, SandboxArgs};
 use super::session;
 use crate::client::Client;
 use crate::config::units;
@@ -45,6 +46,8 @@ pub(super) struct StartArgs {
     /// Run in this directory [default: this one, or the session's own]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
+    #[command(flatten)]
+    case: CaseArgs,
     /// Give it no input, rather than what `trl exec input` brings
     #[arg(long)]
     no_stdin: bool,
@@ -114,7 +117,7 @@ async fn params(client: &Client, args: StartArgs) -> Result<StartParams, Failure
         (_, Some(_)) => (Some(super::quote::shell_text(&args.command).map_err(Failure::Usage)?), None),
         (_, None) => (None, Some(words)),
     };
-    let working_dir = working_dir(args.cwd.as_deref(), session_id.as_ref())?;
+    let working_dir = working_dir(client, args.cwd.as_deref(), session_id.as_ref(), &args.case).await?;
     Ok(StartParams {
         command,
         argv,
@@ -126,6 +129,8 @@ async fn params(client: &Client, args: StartArgs) -> Result<StartParams, Failure
         yield_ms: args.wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
         timeout_s: args.timeout.map(|timeout| timeout.as_secs_f64()),
         limits: session::limits(&args.limits),
+        case_id: args.case.case,
+        workspace_id: args.case.workspace,
         sandbox: args.sandbox.params(),
         ..StartParams::default()
     })
@@ -163,7 +168,12 @@ fn tell(progress: Progress) -> Result<u8, Failure> {
         eprint_line("trl: some of the output is not shown; `trl exec output` reads what is still kept");
     }
     match progress.end {
-        ProgressEnd::Done(outcome) => Ok(u8::try_from(outcome.exit_code).unwrap_or(1)),
+        ProgressEnd::Done(outcome) => {
+            if let Some(denied) = &outcome.denied {
+                eprint_line(&format!("trl: {}", sandbox::note(denied)));
+            }
+            Ok(u8::try_from(outcome.exit_code).unwrap_or(1))
+        }
         ProgressEnd::NotYet { execution_id, .. } => {
             let terminal =
                 progress.terminal_id.map(|id| format!(" in `trl attach {id}`")).unwrap_or_default();

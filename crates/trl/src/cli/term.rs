@@ -1,7 +1,7 @@
 //! `trl term`: programs on terminals, typed at and looked at from here.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -12,10 +12,11 @@ use trl_proto::terminal::{
 };
 use trl_proto::{Method, TerminalId, by_name};
 
+use super::case::start_dir;
 use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::record::{self, RecordArgs};
-use super::run::{Autostart, absolute, assignment};
+use super::run::{Autostart, assignment};
 use super::sandbox::SandboxArgs;
 use super::send;
 use super::session::{ago, done, limit, limits, secret};
@@ -78,6 +79,9 @@ pub(super) struct NewArgs {
     /// Whose window decides its size: driver (of who typed last), pinned (nobody's) or smallest [default: driver]
     #[arg(long, value_name = "POLICY", value_parser = by_name::<SizePolicy>)]
     size_policy: Option<SizePolicy>,
+    /// Create it from this case [default: the configured one, if any]
+    #[arg(long, value_name = "ID")]
+    case: Option<String>,
     /// List it under this group
     #[arg(long, value_name = "ID")]
     workspace: Option<String>,
@@ -184,13 +188,16 @@ pub(super) async fn run(config: &Config, command: TermCommand) -> Result<u8, Fai
 
 async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
     let some = |pairs: Vec<(String, String)>| (!pairs.is_empty()).then(|| pairs.into_iter().collect());
+    let (case, workspace) = (args.case.as_deref(), args.workspace.as_deref());
+    let working_dir = start_dir(client, args.cwd.as_deref(), case, workspace).await?;
     let params = CreateParams {
         shell: args.shell,
         argv: (!args.argv.is_empty()).then_some(args.argv),
         env: some(args.env),
         secret_env: some(args.secret_env),
         pass_env: (!args.pass_env.is_empty()).then_some(args.pass_env),
-        working_dir: Some(absolute(args.cwd.as_deref().unwrap_or(Path::new(".")))?),
+        working_dir,
+        case_id: args.case,
         cols: args.cols,
         rows: args.rows,
         workspace_id: args.workspace,

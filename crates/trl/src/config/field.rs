@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toml::de::DeValue;
 use tracing_subscriber::EnvFilter;
+use trl_core::case::check::valid_id;
 use trl_proto::sandbox::Mode;
 
 use super::units;
@@ -194,6 +195,21 @@ impl Field for Option<PathBuf> {
 
     fn show(&self) -> Value {
         self.as_ref().map_or(Value::Null, Field::show)
+    }
+}
+
+/// The id of a case; empty is none.
+impl Field for Option<String> {
+    fn read(raw: &Raw<'_>) -> Result<Self, String> {
+        match raw.text() {
+            Some("") => Ok(None),
+            Some(id) if valid_id(id) => Ok(Some(id.into())),
+            _ => Err("must be the id of a case in quotes".into()),
+        }
+    }
+
+    fn show(&self) -> Value {
+        json!(self)
     }
 }
 

@@ -92,11 +92,24 @@ pub(crate) static KEYS: &[Key] = &[
     )
     .range(0..=LONGEST_S),
     key!(
+        "sessions.close_on_switch",
+        settings.close_on_switch,
+        "Whoever creates or opens a session has their other idle ones closed"
+    ),
+    key!(
         "sessions.terminated_ttl_s",
         settings.terminated_ttl,
         "How long a terminated session or an ended terminal can still be asked about"
     )
     .range(0..=LONGEST_S),
+    key!("history.max_age_s", settings.history_age, "Older history is forgotten; 0 is never")
+        .range(0..=LONGEST_S),
+    key!(
+        "history.max_bytes",
+        settings.history_bytes,
+        "The oldest of more history than this is forgotten; 0 is no limit"
+    )
+    .range(0..=TIB),
     key!("exec.timeout_s", settings.command_timeout, "Default timeout of a command; 0 is none")
         .flag(Flag::Engine("timeout"))
         .range(0..=LONGEST_S),
@@ -145,6 +158,10 @@ pub(crate) static KEYS: &[Key] = &[
         "A terminal that is quiet and has no client for this long is destroyed; 0 is never"
     )
     .range(0..=LONGEST_S),
+    key!("cases.dir", settings.cases.dir, "Where the cases are that sessions can be created from")
+        .default_words("$XDG_CONFIG_HOME/trl/cases"),
+    key!("cases.default", settings.cases.default, "The case of sessions and terminals that name none")
+        .default_words("none"),
     key!("wire.max_line_bytes", wire.max_line_bytes, "The longest request line").range(1024..=GIB),
     key!("wire.max_connections", wire.max_connections, "Connections that may be open at once")
         .range(1..=1_000_000),

@@ -20,6 +20,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use trl_core::Settings;
+use trl_core::settings::CaseSettings;
 
 use crate::paths::{self, Env, Places};
 use field::Raw;
@@ -186,8 +187,20 @@ impl Config {
             Some(HttpAddr::Unix(path)) => path.parent(),
             _ => None,
         };
-        let dirs = parents.chain(http).chain([self.data_dir.as_path()]).chain(self.file.as_deref());
+        let cases = self.settings.cases.dir.as_deref();
+        let dirs =
+            parents.chain(http).chain(cases).chain([self.data_dir.as_path()]).chain(self.file.as_deref());
         dirs.filter(|dir| dir.is_absolute()).map(PathBuf::from).collect()
+    }
+
+    /// Where cases are and what is known of them.
+    pub(crate) fn cases(&self) -> CaseSettings {
+        let usual = || self.operator_token_file.with_file_name("cases");
+        CaseSettings {
+            dir: Some(self.settings.cases.dir.clone().unwrap_or_else(usual)),
+            data_dir: Some(self.data_dir.clone()),
+            ..self.settings.cases.clone()
+        }
     }
 
     /// Which layer set `key`.

@@ -21,6 +21,7 @@ impl Call<'_> {
         let mut rows = machine::features();
         rows.push(machine::sandbox(engine.settings.sandbox_mode));
         rows.push(machine::limits(&engine.caging.standing()));
+        rows.push(machine::disk_quota());
         rows.extend(self.programs().await);
         rows.push(places::runtime_dir(engine.place.dir()));
         rows.push(places::private_dir("data_dir", "Data directory", &server.data_dir));

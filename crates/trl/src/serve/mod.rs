@@ -13,9 +13,11 @@
 //! - [`rpc`]: the dispatch table. - [`doctor`]: what could be better. - [`follow`]: pushes after a reply.
 
 mod auth;
+mod cases;
 mod connection;
 mod doctor;
 mod follow;
+mod history;
 mod hitl;
 mod http;
 mod lines;
@@ -194,10 +196,13 @@ fn prepare(
     harden::adopt_orphans().map_err(ServeError::io("adopting orphans"))?;
     sched::take_short_turns();
     let open_files = limits::raise_open_files();
-    let settings = Settings { own_dirs: config.own_dirs(), ..config.settings() };
+    let settings = Settings { own_dirs: config.own_dirs(), cases: config.cases(), ..config.settings() };
     let store = (keeps == Keeps::Records).then(|| open_store(&config.data_dir)).transpose()?;
     let engine = Engine::start(settings, store, Inherited::from_process(), open_files)
         .map_err(ServeError::io("starting the engine"))?;
+    if let Err(error) = engine.cases.default_case() {
+        tracing::warn!(%error, "whatever names no case will be refused");
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -254,6 +259,7 @@ fn say_ready(line: &str) {
 
 /// What runs beside the clients.
 async fn background(server: Arc<Server>, mut signals: Signals) {
+    tokio::spawn(Arc::clone(&server.manager).recall());
     tokio::spawn(Arc::clone(&server.manager).housekeep());
     loop {
         tokio::select! {

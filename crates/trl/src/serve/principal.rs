@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use tokio::net::UnixStream;
 use trl_core::Manager;
+use trl_core::case::Case;
 use trl_core::events::Told;
 use trl_core::execution::Execution;
 use trl_core::limits::asked::Widening;
-use trl_core::manager::{Caller, Origin};
+use trl_core::manager::{Caller, CaseWish, Origin};
 use trl_core::session::handle::Session;
 use trl_core::terminal::Terminal;
 use trl_proto::envelope::Request;
@@ -44,6 +45,14 @@ enum Sight<'a> {
     Own(&'a str),
     One(&'a SessionId),
     Nothing,
+}
+
+/// Whose past somebody may see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Past<'a> {
+    Everything,
+    Own(&'a str),
+    One(&'a SessionId),
 }
 
 impl Principal {
@@ -131,17 +140,12 @@ impl Principal {
 
     /// Does what the request asks for lie below the ceilings?
     ///
-    /// `usual` is the sandbox of whatever does not ask for one. Nobody but the operator, or who has his word in a token,
-    /// goes beyond it.
-    pub(crate) fn may_ask(&self, method: Method, request: &Request, usual: Mode) -> Result<(), Error> {
-        let mut ceilings = match self {
-            Self::Token(grant) => grant.ceilings.clone(),
-            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => Ceilings::default(),
-        };
-        if self.role() != Role::Operator && usual != Mode::Off {
-            ceilings.sandbox.get_or_insert(usual.into());
-        }
-        if ceilings.is_empty() {
+    /// Nobody but the operator, or who has his word in a token or a case, goes beyond the sandbox of whatever asks for none.
+    pub(crate) fn may_ask(&self, method: Method, request: &Request, manager: &Manager) -> Result<(), Error> {
+        let usual = manager.engine.settings.sandbox_mode;
+        let mut ceilings = self.ceilings().cloned().unwrap_or_default();
+        let usual_holds = self.role() != Role::Operator && usual != Mode::Off;
+        if ceilings.is_empty() && !usual_holds {
             return Ok(());
         }
         let mut wish: Wish = request.params()?;
@@ -149,9 +153,27 @@ impl Principal {
         let throw_away = runs && wish.session_id.is_none();
         let makes = matches!(method, Method::SessionCreate | Method::TerminalCreate) || throw_away;
         if makes {
+            let case = asked_case(&ceilings, &wish, manager)?;
+            let has_word = case.as_ref().is_some_and(|case| case.spec.sandbox.is_some());
+            if let Some(case) = case {
+                complete(&mut wish, &case);
+            }
+            if usual_holds && !has_word {
+                ceilings.sandbox.get_or_insert(usual.into());
+            }
             wish.sandbox.get_or_insert(serde_json::json!(usual));
+        } else if usual_holds {
+            ceilings.sandbox.get_or_insert(usual.into());
         }
         ceilings.check(&wish, if makes { Making::Session } else { Making::Nothing })
+    }
+
+    /// Of a token that has some.
+    pub(crate) fn ceilings(&self) -> Option<&Ceilings> {
+        match self {
+            Self::Token(grant) => Some(&grant.ceilings),
+            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => None,
+        }
     }
 
     fn sight(&self) -> Sight<'_> {
@@ -179,6 +201,31 @@ impl Principal {
             Sight::Everything => true,
             Sight::Own(name) => owner == name,
             Sight::One(_) | Sight::Nothing => false,
+        }
+    }
+
+    /// The history it may read, of this session or of all.
+    pub(crate) fn past(&self, manager: &Manager, session: Option<&SessionId>) -> Result<Past<'_>, Error> {
+        match (self.sight(), session) {
+            (Sight::Everything, _) => Ok(Past::Everything),
+            (Sight::Own(name), None) => Ok(Past::Own(name)),
+            // What is forgotten but for its history is told apart by that.
+            (Sight::Own(name), Some(id)) => match manager.owner_of(id) {
+                Some(owner) if *owner != *name => Err(self.not_its_own()),
+                _ => Ok(Past::Own(name)),
+            },
+            (Sight::One(own), None) => Ok(Past::One(own)),
+            (Sight::One(own), Some(id)) if own == id => Ok(Past::One(own)),
+            (Sight::One(_) | Sight::Nothing, _) => Err(self.not_its_own()),
+        }
+    }
+
+    pub(crate) fn may_see_past(&self, owner: &str, session: &SessionId) -> bool {
+        match self.sight() {
+            Sight::Everything => true,
+            Sight::Own(name) => owner == name,
+            Sight::One(own) => own == session,
+            Sight::Nothing => false,
         }
     }
 
@@ -250,6 +297,32 @@ impl Principal {
             }
         })
     }
+}
+
+/// The case a new session would have, if it may have that one.
+fn asked_case(ceilings: &Ceilings, wish: &Wish, manager: &Manager) -> Result<Option<Arc<Case>>, Error> {
+    // What is named is checked before it is looked for: whether it exists is not for everybody.
+    ceilings.check(wish, Making::Nothing)?;
+    let case = manager.case_for(CaseWish {
+        case_id: wish.case_id.as_deref(),
+        workspace_id: wish.workspace_id.as_deref(),
+        working_dir: wish.working_dir.as_deref().filter(|_| ceilings.workspaces.is_none()),
+    })?;
+    if ceilings.cases.is_some() && case.as_ref().is_some_and(|case| !case.is_trusted()) {
+        return Err(forbidden("`case_id`: this token may use trusted cases only".into())
+            .hint("case.trust makes one of it")
+            .detail("ceiling", "case_id"));
+    }
+    Ok(case)
+}
+
+/// What a request leaves to its case is what the case says.
+fn complete(wish: &mut Wish, case: &Case) {
+    wish.case_id = Some(case.id.clone());
+    wish.workspace_id = wish.workspace_id.take().or_else(|| case.spec.workspace.clone());
+    wish.runtime = wish.runtime.take().or_else(|| case.spec.runtime.clone());
+    let sandbox = case.spec.sandbox.as_ref().and_then(|sandbox| serde_json::to_value(sandbox).ok());
+    wish.sandbox = wish.sandbox.take().or(sandbox);
 }
 
 fn forbidden(message: String) -> Error {

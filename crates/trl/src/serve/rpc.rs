@@ -56,11 +56,13 @@ pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer 
         Method::SystemAuth => call.done::<()>(Err(auth_misplaced())),
         Method::SystemShutdown => call.done(call.shutdown()),
         Method::SessionCreate => call.done(call.create().await),
-        Method::SessionList => call.done(call.list()),
-        Method::SessionInfo => call.done(call.session_info()),
-        Method::SessionGet => call.done(call.get()),
+        Method::SessionList => call.done(call.list().await),
+        Method::SessionInfo => call.done(call.session_info().await),
+        Method::SessionGet => call.done(call.get().await),
         Method::SessionClose => call.done(call.close().await),
         Method::SessionDestroy => call.done(call.destroy().await),
+        Method::SessionDelete => call.done(call.delete().await),
+        Method::SessionHistory => call.done(call.history().await),
         Method::SessionReset => call.done(call.reset().await),
         Method::ExecRun => call.done(call.run().await),
         Method::ExecStream => call.stream().await,
@@ -71,12 +73,17 @@ pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer 
         Method::ExecInput => call.done(call.input().await),
         Method::ExecSignal => call.done(call.signal().await),
         Method::ExecOutput => call.done(call.output()),
-        Method::ExecResult => call.done(call.result()),
+        Method::ExecResult => call.done(call.result().await),
         Method::ExecList => call.done(call.executions()),
         Method::TokenCreate => call.done(call.create_token()),
         Method::TokenList => call.done(call.list_tokens()),
         Method::TokenRevoke => call.done(call.revoke_token()),
+        Method::CaseList => call.done(call.list_cases()),
+        Method::CaseGet => call.done(call.get_case()),
+        Method::CaseValidate => call.done(call.validate_case()),
+        Method::CaseTrust => call.done(call.trust_case()),
         Method::EventsSubscribe => call.subscribe(),
+        Method::SessionEvents => call.subscribe_to_session().await,
         Method::HitlList => call.done(call.list_requests().await),
         Method::HitlGet => call.done(call.get_request().await),
         Method::HitlRespond => call.done(call.respond().await),
@@ -126,7 +133,7 @@ impl Call<'_> {
             return Err(Error::new(ErrorCode::AuthFailed, "the token is not valid any more"));
         }
         self.principal.may_call(method)?;
-        self.principal.may_ask(method, self.request, self.manager().engine.settings.sandbox_mode)
+        self.principal.may_ask(method, self.request, self.manager())
     }
 
     fn line<T: Serialize>(&self, outcome: Result<T, Error>) -> Vec<u8> {
@@ -191,37 +198,47 @@ impl Call<'_> {
 
     async fn create(&self) -> Result<SessionInfo, Error> {
         let params: CreateParams = self.request.params()?;
-        Ok(self.manager().create(params, &self.caller()).await?.info(self.dialect()))
+        let session = self.manager().create(params, &self.caller()).await?;
+        self.manager().close_others(&session);
+        Ok(session.info(self.dialect()))
     }
 
-    fn list(&self) -> Result<SessionList, Error> {
+    async fn list(&self) -> Result<SessionList, Error> {
         let params: ListParams = self.request.params()?;
+        self.manager().recalled().await;
         let all = self.manager().list(&params).into_iter();
         let seen = all.filter(|s| self.principal.may_see(self.manager(), &s.spec.id));
         Ok(SessionList { sessions: seen.map(|s| s.info(self.dialect())).collect() })
     }
 
-    fn session_info(&self) -> Result<SessionInfo, Error> {
+    async fn session_info(&self) -> Result<SessionInfo, Error> {
         let params: SessionParams = self.request.params()?;
+        self.look_back(&params.session_id).await;
         Ok(self.principal.session(self.manager(), &params.session_id)?.info(self.dialect()))
     }
 
-    fn get(&self) -> Result<SessionInfo, Error> {
+    async fn get(&self) -> Result<SessionInfo, Error> {
         let params: GetParams = self.request.params()?;
+        self.look_back(&params.session_id).await;
         self.principal.check(self.manager(), &params.session_id)?;
         let session = self.manager().open(&params.session_id, params.secret_env, &self.caller())?;
+        self.manager().close_others(&session);
         Ok(session.info(self.dialect()))
     }
 
+    /// On the disk before it is answered: it is meant for another day.
     async fn close(&self) -> Result<SessionInfo, Error> {
         let params: SessionParams = self.request.params()?;
+        self.look_back(&params.session_id).await;
         let session = self.principal.session(self.manager(), &params.session_id)?;
         self.manager().end(&session, Ending::Closed, Manner::Graceful, "closed on request").await?;
+        self.manager().engine.records.caught_up().await;
         Ok(session.info(self.dialect()))
     }
 
     async fn destroy(&self) -> Result<Destroyed, Error> {
         let params: DestroyParams = self.request.params()?;
+        self.look_back(&params.session_id).await;
         let session = self.principal.session(self.manager(), &params.session_id)?;
         let manner = if params.force == Some(true) { Manner::Forced } else { Manner::Graceful };
         self.manager().end(&session, Ending::Terminated, manner, "destroyed on request").await?;
@@ -241,7 +258,10 @@ impl Call<'_> {
     async fn submit(&self) -> Result<(Arc<Execution>, Approval), Error> {
         let params: RunParams = self.request.params()?;
         match &params.session_id {
-            Some(id) => self.principal.check(self.manager(), id)?,
+            Some(id) => {
+                self.manager().recalled().await;
+                self.principal.check(self.manager(), id)?;
+            }
             None => self.principal.may_call(Method::SessionCreate)?,
         }
         let on_disconnect = params.on_disconnect.unwrap_or_default();
@@ -342,8 +362,11 @@ impl Call<'_> {
         })
     }
 
-    fn result(&self) -> Result<ResultReply, Error> {
+    async fn result(&self) -> Result<ResultReply, Error> {
         let params: ExecutionParams = self.request.params()?;
+        if self.manager().execution(&params.execution_id).is_err() {
+            return self.recorded_result(params.execution_id).await;
+        }
         let execution = self.principal.execution(self.manager(), &params.execution_id)?;
         let info = execution.info();
         Ok(match execution.finished() {
@@ -386,6 +409,16 @@ impl Call<'_> {
     }
 
     // ---- events
+
+    /// The same, about one session.
+    async fn subscribe_to_session(&self) -> Answer {
+        match self.request.params::<SubscribeParams>() {
+            Ok(SubscribeParams { session_id: Some(id), .. }) => self.look_back(&id).await,
+            Ok(_) => return self.done::<()>(Err(Error::invalid("`session_id` is needed"))),
+            Err(error) => return self.done::<()>(Err(error)),
+        }
+        self.subscribe()
+    }
 
     fn subscribe(&self) -> Answer {
         if self.client.hears == Hears::Replies {

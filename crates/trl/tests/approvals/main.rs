@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 mod answers;
+mod cases;
 mod cli;
 mod fresh;
 mod names;

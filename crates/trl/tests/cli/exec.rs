@@ -61,3 +61,20 @@ fn a_command_is_started_left_running_and_waited_for() {
     assert!(said.code == 6 && said.out.contains("got it"), "{said:?}");
     assert!(ok(&daemon, &["exec", "output", id]).contains("got it"));
 }
+
+#[test]
+fn a_start_that_the_sandbox_was_in_the_way_of_says_so() {
+    let daemon = daemon();
+    daemon.dir().dir("w");
+    let (inside, outside) = (daemon.dir().text("w"), daemon.dir().file("outside", "text"));
+    let start = |command: &str| {
+        trl(&daemon, &["exec", "start", "--sandbox", "workspace-write", "--cwd", &inside, command])
+    };
+    let likely = start(&format!("cat {outside}"));
+    let note = format!("trl: the sandbox probably refused: open {outside}\n");
+    assert!(likely.code == 1 && likely.err.ends_with(&note), "{likely:?}");
+    let proven = start("unshare -Ur true");
+    assert!(proven.err.ends_with("trl: the sandbox refused: namespace\n"), "{proven:?}");
+    let fine = start("echo fine");
+    assert_eq!((fine.code, fine.err.as_str()), (0, ""));
+}

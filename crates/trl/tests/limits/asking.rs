@@ -66,6 +66,25 @@ fn nonsense_is_refused() {
 }
 
 #[test]
+fn a_quota_that_nobody_can_hold_to_is_refused() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    let limits = json!({"disk_bytes": 1 << 30});
+    for (method, params) in [
+        ("session.create", json!({"limits": limits})),
+        ("terminal.create", json!({"argv": ["/bin/true"], "limits": limits})),
+        ("exec.start", json!({"argv": ["/bin/true"], "limits": limits})),
+    ] {
+        let refused = client.refused("INVALID_PARAMS", method, params);
+        assert!(refused.message.contains("cannot be enforced"), "{refused:?}");
+        assert_eq!(refused.json["data"]["limit"], "disk_bytes", "{refused:?}");
+    }
+    let found = client.ok("system.doctor", json!({}));
+    let row = found["rows"].as_array().unwrap().iter().find(|row| row["id"] == "disk_quota").unwrap();
+    assert!(row["value"].as_str().unwrap().contains("disk_bytes"), "{row}");
+}
+
+#[test]
 fn a_closed_session_keeps_its_limits() {
     let daemon = daemon();
     let mut session = daemon.session_with(Shell::Dash, json!({"limits": {"open_files": 64}}));

@@ -1,11 +1,13 @@
 //! The sandbox: what gets out of it (nothing), what works inside, what is said about it.
 //!
-//! - [`escapes`]: each row is an attempt by a real program that works without a sandbox, and `docs/sandbox.md` has the
-//!   table of them. - [`works`]: what people run. - [`wire`]: asking for a sandbox, and who may ask for which.
-//! - [`denial`]: what a result says of a refusal.
+//! - [`escapes`]: each of [`rows`] is an attempt by a real program that works without a sandbox. - [`bombs`]: what only
+//!   limits hold. - [`works`]: what people run. What was seen of all these is in `docs/sandbox.md` ([`document`]).
+//! - [`wire`]: asking for a sandbox, and who may ask for which. - [`denial`]: what a result says of a refusal.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
+mod bombs;
 mod denial;
+mod document;
 mod escapes;
 mod rows;
 mod stage;

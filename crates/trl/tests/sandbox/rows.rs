@@ -18,6 +18,8 @@ pub(crate) enum Needs {
     TerminalInput,
     /// A program that makes or is the attempt.
     Program(&'static str),
+    /// Cargo and its compiler, where this user can read them.
+    Toolchain,
 }
 
 /// Where it works beside `off`.
@@ -41,6 +43,8 @@ pub(crate) struct Row {
     pub(crate) needs: Needs,
     pub(crate) works: Works,
     pub(crate) on: On,
+    /// Another network than none.
+    pub(crate) net: Option<&'static str>,
     /// Further furniture of the stage.
     pub(crate) prepare: fn(&mut Stage<'_>),
     /// In bash, in the workspace.
@@ -48,12 +52,17 @@ pub(crate) struct Row {
     pub(crate) happened: fn(&mut Stage<'_>, &Run) -> bool,
 }
 
-const fn row(name: &'static str, attempt: &'static str, happened: fn(&mut Stage<'_>, &Run) -> bool) -> Row {
+pub(crate) const fn row(
+    name: &'static str,
+    attempt: &'static str,
+    happened: fn(&mut Stage<'_>, &Run) -> bool,
+) -> Row {
     Row {
         name,
         needs: Needs::Nothing,
         works: Works::Nowhere,
         on: On::Session,
+        net: None,
         prepare: |_| {},
         attempt,
         happened,
@@ -61,12 +70,12 @@ const fn row(name: &'static str, attempt: &'static str, happened: fn(&mut Stage<
 }
 
 impl Row {
-    const fn needs(mut self, needs: Needs) -> Self {
+    pub(crate) const fn needs(mut self, needs: Needs) -> Self {
         self.needs = needs;
         self
     }
 
-    const fn works(mut self, works: Works) -> Self {
+    pub(crate) const fn works(mut self, works: Works) -> Self {
         self.works = works;
         self
     }
@@ -76,7 +85,12 @@ impl Row {
         self
     }
 
-    const fn with(mut self, prepare: fn(&mut Stage<'_>)) -> Self {
+    pub(crate) const fn net(mut self, net: &'static str) -> Self {
+        self.net = Some(net);
+        self
+    }
+
+    pub(crate) const fn with(mut self, prepare: fn(&mut Stage<'_>)) -> Self {
         self.prepare = prepare;
         self
     }
@@ -178,6 +192,10 @@ pub(crate) static FILES: &[Row] = &[
     )
     .needs(Needs::Program("cc"))
     .with(compile_preload),
+    row("preload it into the shell itself", "true", made).needs(Needs::Program("cc")).with(|stage| {
+        compile_preload(stage);
+        stage.set("LD_PRELOAD", stage.workspace.join("evil.so").display().to_string());
+    }),
 ];
 
 fn compile_preload(stage: &mut Stage<'_>) {
@@ -310,6 +328,9 @@ pub(crate) static NETWORK: &[Row] = &[
             stage.serve("dbus-daemon", &["--session", "--nofork", "--nopidfile", &address]);
             wait_for_socket(stage, "bus");
         }),
+    row("start a service by systemd-run", "DBUS_SESSION_BUS_ADDRESS=unix:path=$OUT/bus systemd-run --user --no-block true", made)
+        .needs(Needs::Program("systemd-run"))
+        .with(offer_services),
     row("open a window in a running tmux", "tmux -S $OUT/tmux new-window -d \"touch $OUT/made\" && for i in $(seq 100); do [ -e $OUT/made ] && break; sleep 0.05; done", made)
         .needs(Needs::Program("tmux"))
         .with(|stage| {
@@ -319,8 +340,30 @@ pub(crate) static NETWORK: &[Row] = &[
             let begun = Command::new("tmux").args(["-S", &path, "new-session", "-d", "sleep 1000"]).status();
             assert!(begun.unwrap().success());
         }),
-    row("talk to a Docker daemon", "python3 tries.py unix_stream $OUT/u", |stage, _| stage.heard_unix()),
+    row("talk to a Docker daemon at docker.sock", "python3 tries.py ask_docker $OUT/docker.sock", says).with(|stage| {
+        let script = stage.workspace.join("tries.py").display().to_string();
+        stage.serve("/usr/bin/python3", &[&script, "be_docker", "docker.sock"]);
+        wait_for_socket(stage, "docker.sock");
+    }),
 ];
+
+/// A message bus that starts what somebody asks for, as a user's does: here instead of systemd something that leaves a trace.
+fn offer_services(stage: &mut Stage<'_>) {
+    let out = stage.outside.display().to_string();
+    // whoever fails is not waited for
+    let service = format!(
+        "[D-BUS Service]\nName=org.freedesktop.systemd1\nExec=/bin/sh -c \"touch {out}/made; exit 1\"\n"
+    );
+    std::fs::create_dir(stage.outside.join("services")).unwrap();
+    std::fs::write(stage.outside.join("services/org.freedesktop.systemd1.service"), service).unwrap();
+    let config = format!(
+        "<busconfig><type>session</type><listen>unix:path={out}/bus</listen><servicedir>{out}/services</servicedir>\
+         <policy context=\"default\"><allow send_destination=\"*\" eavesdrop=\"true\"/><allow eavesdrop=\"true\"/><allow own=\"*\"/></policy></busconfig>"
+    );
+    std::fs::write(stage.outside.join("bus.conf"), config).unwrap();
+    stage.serve("dbus-daemon", &["--nofork", "--nopidfile", "--config-file=bus.conf"]);
+    wait_for_socket(stage, "bus");
+}
 
 pub(crate) static SYSTEM_CALLS: &[Row] = &[
     row("mount a file system", "mount -t tmpfs none mnt && echo ESCAPED", says).needs(Needs::Root),

@@ -119,6 +119,13 @@ impl<'a> Stage<'a> {
         self.servers.push(child.unwrap());
     }
 
+    /// A file of the workspace.
+    pub(crate) fn put(&self, name: &str, text: &str) {
+        let path = self.workspace.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
     /// Shared memory of this number is there for the attempt.
     pub(crate) fn share(&mut self, id: &str) {
         self.shared = Some(id.into());
@@ -132,10 +139,18 @@ impl<'a> Stage<'a> {
     }
 
     pub(crate) fn session(&self, sandbox: Value) -> Session {
-        self.daemon.session_with(Shell::Bash, self.params(&sandbox))
+        self.session_with(sandbox, json!({}))
     }
 
-    pub(crate) fn try_it(&self, sandbox: Value, row: &Row) -> Run {
+    pub(crate) fn session_with(&self, sandbox: Value, more: Value) -> Session {
+        self.daemon.session_with(Shell::Bash, trl_testkit::merged(self.params(&sandbox), more))
+    }
+
+    pub(crate) fn try_it(&self, mode: &str, row: &Row) -> Run {
+        let sandbox = match row.net {
+            Some(net) if mode != "off" => json!({"mode": mode, "net": net}),
+            _ => json!(mode),
+        };
         match row.on {
             On::Session => self.session(sandbox).run(row.attempt),
             On::Terminal => {

@@ -1,10 +1,106 @@
 //! What people run, inside.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use trl_testkit::{Daemon, Run, Session, Shell, available, json};
 
+use super::rows::{Needs, Row, Works, row};
+use super::stage::Stage;
 use super::{daemon, in_workspace};
+
+/// In the table of the document: prints what it should and nothing else.
+pub(crate) static WORKS: &[Row] = &[
+    row("Python with asyncio, a child, threads", "python3 loop.py", |_, run| prints(run, "child 7 slept\n"))
+        .works(Works::Everywhere)
+        .with(|stage| stage.put("loop.py", EVENT_LOOP)),
+    row("Python with a temporary file", "python3 -c \"$PROGRAM\"", |_, run| prints(run, "kept\n"))
+        .works(Works::WorkspaceWrite)
+        .with(|stage| {
+            let text = "import tempfile\nwith tempfile.NamedTemporaryFile() as f: f.write(b'x')\nprint('kept')";
+            stage.set("PROGRAM", text);
+        }),
+    row("node with a child and a worker", "node main.js", |_, run| prints(run, "child worker\n"))
+        .works(Works::WorkspaceWrite)
+        .needs(Needs::Program("node"))
+        .with(|stage| stage.put("main.js", WORKERS)),
+    row(
+        "git: init, commit, merge, clone, gc",
+        "git init -q r && cd r && echo one >f && git add f && git commit -qm one && git checkout -qb other && \
+         echo two >>f && git commit -qam two && git checkout -q - && git merge -q other && git clone -q . copy && \
+         git gc -q && git log --format=%s%an",
+        |_, run| prints(run, "twoTester\noneTester\n"),
+    )
+    .works(Works::WorkspaceWrite)
+    .with(|stage| {
+        stage.daemon.dir().file("home/.gitconfig", "[user]\nname = Tester\nemail = t@example.org\n");
+    }),
+    row("make and a C compiler", "make -s -j2", |_, run| prints(run, "built\n"))
+        .works(Works::WorkspaceWrite)
+        .needs(Needs::Program("make"))
+        .with(|stage| {
+            stage.put("main.c", "#include <stdio.h>\nint main(void) { puts(\"built\"); return 0; }\n");
+            stage.put("Makefile", "all: main\n\t./main\nmain: main.c\n\tcc -o $@ $<\n");
+        }),
+    row("cargo build of a small crate", "PATH=$TOOLCHAIN:$PATH cargo run -q --offline", |_, run| prints(run, "built\n"))
+        .works(Works::WorkspaceWrite)
+        .needs(Needs::Toolchain)
+        .with(make_crate),
+    row("a server and its client, with `net: \"loopback\"`", "python3 talk.py 7877", |_, run| prints(run, "hello\nhello\n"))
+        .works(Works::Everywhere)
+        .net("loopback")
+        .with(|stage| stage.put("talk.py", TALK)),
+];
+
+fn prints(run: &Run, text: &str) -> bool {
+    run.code == 0 && run.out() == text
+}
+
+fn make_crate(stage: &mut Stage<'_>) {
+    stage.put("Cargo.toml", "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    stage.put("src/main.rs", "fn main() { println!(\"built\"); }\n");
+    stage.set("TOOLCHAIN", toolchain().unwrap().display().to_string());
+}
+
+/// Where cargo and its compiler are, if this user can read them.
+pub(crate) fn toolchain() -> Option<PathBuf> {
+    let cargo = std::env::var("CARGO").unwrap_or_default();
+    let dir = Path::new(&cargo).parent()?.to_path_buf();
+    available("cargo's own toolchain", dir.join("rustc").exists()).then_some(dir)
+}
+
+const EVENT_LOOP: &str = r#"
+import asyncio, subprocess, concurrent.futures
+async def main():
+    process = await asyncio.create_subprocess_exec("echo", "child", stdout=subprocess.PIPE)
+    out, _ = await process.communicate()
+    loop = asyncio.get_running_loop()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        seven = await loop.run_in_executor(pool, lambda: 7)
+    print(out.decode().strip(), seven, await asyncio.wait_for(asyncio.sleep(0, "slept"), 5))
+asyncio.run(main())
+"#;
+
+const WORKERS: &str = r#"
+const { execFileSync } = require("child_process"), fs = require("fs"), os = require("os");
+const { Worker } = require("worker_threads");
+fs.writeFileSync("made", execFileSync("echo", ["child"]));
+fs.mkdtempSync(os.tmpdir() + "/x");
+new Worker("require('worker_threads').parentPort.postMessage('worker')", { eval: true })
+  .on("message", (text) => console.log(fs.readFileSync("made", "utf8").trim(), text));
+"#;
+
+const TALK: &str = r#"
+import asyncio, sys
+async def main():
+    async def serve(reader, writer):
+        writer.write(await reader.readline()); await writer.drain(); writer.close()
+    for host in ("127.0.0.1", "::1"):
+        server = await asyncio.start_server(serve, host, int(sys.argv[1]))
+        reader, writer = await asyncio.open_connection(host, int(sys.argv[1]))
+        writer.write(b"hello\n"); print((await reader.readline()).decode().strip())
+        writer.close(); server.close()
+asyncio.run(main())
+"#;
 
 fn inside(daemon: &Daemon, net: &str) -> Session {
     let sandbox = json!({"mode": "workspace-write", "net": net});
@@ -27,27 +123,6 @@ fn succeeds(session: &mut Session, command: &str) -> Run {
 
 fn has(program: &str) -> bool {
     available(program, ["/usr/bin", "/usr/local/bin"].iter().any(|dir| Path::new(dir).join(program).exists()))
-}
-
-#[test]
-fn python_with_an_event_loop_processes_and_threads() {
-    let daemon = daemon();
-    let script = r#"
-import asyncio, os, subprocess, tempfile, threading, concurrent.futures
-async def main():
-    process = await asyncio.create_subprocess_exec("echo", "child", stdout=subprocess.PIPE)
-    out, _ = await process.communicate()
-    loop = asyncio.get_running_loop()
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        seven = await loop.run_in_executor(pool, lambda: 7)
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(b"x")
-    print(out.decode().strip(), seven, await asyncio.wait_for(asyncio.sleep(0, "slept"), 5))
-asyncio.run(main())
-"#;
-    put(&daemon, "loop.py", script);
-    let mut session = inside(&daemon, "none");
-    assert_eq!(succeeds(&mut session, "python3 loop.py").out(), "child 7 slept\n");
 }
 
 #[test]
@@ -75,25 +150,6 @@ if __name__ == "__main__":
 }
 
 #[test]
-fn node_with_children_and_workers() {
-    if !has("node") {
-        return;
-    }
-    let daemon = daemon();
-    let script = r#"
-const { execFileSync } = require("child_process"), fs = require("fs"), os = require("os");
-const { Worker } = require("worker_threads");
-fs.writeFileSync("made", execFileSync("echo", ["child"]));
-fs.mkdtempSync(os.tmpdir() + "/x");
-new Worker("require('worker_threads').parentPort.postMessage('worker')", { eval: true })
-  .on("message", (text) => console.log(fs.readFileSync("made", "utf8").trim(), text));
-"#;
-    put(&daemon, "main.js", script);
-    let mut session = inside(&daemon, "none");
-    assert_eq!(succeeds(&mut session, "node main.js").out(), "child worker\n");
-}
-
-#[test]
 fn git_from_init_to_log() {
     if !has("git") {
         return;
@@ -117,50 +173,9 @@ fn git_from_init_to_log() {
 }
 
 #[test]
-fn make_and_a_compiler() {
-    if !has("make") || !has("cc") {
-        return;
-    }
-    let daemon = daemon();
-    put(&daemon, "main.c", "#include <stdio.h>\nint main(void) { puts(\"built\"); return 0; }\n");
-    put(&daemon, "Makefile", "all: main\n\t./main\nmain: main.c\n\tcc -o $@ $<\n");
-    let mut session = inside(&daemon, "none");
-    assert!(succeeds(&mut session, "make -s -j2").out().contains("built"));
-}
-
-#[test]
-fn cargo_builds_a_crate() {
-    let cargo = std::env::var("CARGO").unwrap_or_default();
-    let toolchain = Path::new(&cargo).parent().map(Path::to_path_buf).unwrap_or_default();
-    if !available("cargo's own toolchain", toolchain.join("rustc").exists()) {
-        return;
-    }
-    let root = toolchain.parent().unwrap().display().to_string();
-    let daemon = super::builder().set("sandbox", "read_dirs", format!("[{root:?}]")).start();
-    put(&daemon, "Cargo.toml", "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
-    put(&daemon, "src/main.rs", "fn main() { println!(\"built\"); }\n");
-    let mut session = inside(&daemon, "none");
-    let path = toolchain.display();
-    let run = succeeds(&mut session, &format!("PATH={path}:$PATH cargo run -q --offline"));
-    assert_eq!(run.out(), "built\n");
-}
-
-#[test]
 fn a_server_and_its_client_on_a_loopback_of_their_own() {
     let daemon = daemon();
-    let script = r#"
-import asyncio, sys
-async def main():
-    async def serve(reader, writer):
-        writer.write(await reader.readline()); await writer.drain(); writer.close()
-    for host in ("127.0.0.1", "::1"):
-        server = await asyncio.start_server(serve, host, int(sys.argv[1]))
-        reader, writer = await asyncio.open_connection(host, int(sys.argv[1]))
-        writer.write(b"hello\n"); print((await reader.readline()).decode().strip())
-        writer.close(); server.close()
-asyncio.run(main())
-"#;
-    put(&daemon, "talk.py", script);
+    put(&daemon, "talk.py", TALK);
     // somebody outside has the same port: it is not that loopback
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();

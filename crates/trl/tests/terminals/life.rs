@@ -84,6 +84,8 @@ fn fifty_terminals_take_no_more_threads_than_one() {
     let mut threads = || client.ok("system.stats", json!({}))["threads"].as_u64().expect("a number");
     let mut first = daemon.terminal_running("echo up; cat");
     first.wait("up");
+    // the store's reader is there from the first question on
+    daemon.client().ok("hitl.list", json!({}));
     let one = threads();
     let mut all: Vec<Terminal> = (0..49).map(|_| daemon.terminal_running("echo up; cat")).collect();
     for (n, terminal) in all.iter_mut().enumerate() {

@@ -101,7 +101,9 @@ fn a_daemon_that_lost_its_place_leaves_it_to_its_successor() {
     fs::remove_file(&socket).expect("a socket");
     fs::remove_file(socket.with_extension("lock")).expect("a lock");
     let mut second = first.command();
-    second.args(["serve", "--socket"]).arg(&socket).stdin(Stdio::null()).stdout(Stdio::piped());
+    // the records are still the first one's
+    second.args(["serve", "--data-dir"]).arg(first.dir().dir("other-data"));
+    second.arg("--socket").arg(&socket).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut second = second.stderr(Stdio::null()).spawn().expect("the binary runs");
     let mut ready = String::new();
     BufReader::new(second.stdout.as_mut().expect("piped")).read_line(&mut ready).expect("UTF-8");

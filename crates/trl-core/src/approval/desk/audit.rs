@@ -97,6 +97,8 @@ impl Log {
                 limit: Some(limit),
                 ..AuditQuery::default()
             };
+            // What a rule denied is written without anybody waiting for it.
+            let _ = store.flush().await;
             let found = store.audit_log(query).await.map_err(storage)?;
             return Ok(found.into_iter().map(entry).collect());
         }

@@ -112,7 +112,7 @@ impl Desk {
 
     /// Takes up what an earlier daemon left, once.
     async fn ready(&self) -> Result<(), Error> {
-        self.loaded.get_or_try_init(|| self.load()).await.map(|()| ())
+        self.loaded.get_or_try_init(|| self.load()).await.copied()
     }
 
     async fn load(&self) -> Result<(), Error> {

@@ -12,8 +12,21 @@ type Row = (&'static str, &'static str, &'static str);
 
 pub(super) fn text(stats: &Stats, counters: &Counters) -> String {
     let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
-    let rows: [(Row, u64); 19] = [
+    let rows: [(Row, u64); 29] = [
         (("uptime_seconds", "gauge", "Seconds since the daemon started"), stats.uptime_s),
+        (("session_runtimes", "gauge", "Sessions that take commands"), stats.resident_sessions),
+        (("execution_builds_total", "counter", "Commands whose process was started"), stats.execution_builds),
+        (
+            ("execution_build_us_total", "counter", "Microseconds from requests to processes, queues aside"),
+            stats.execution_build_us,
+        ),
+        (("session_hits_total", "counter", "Sessions found in memory"), stats.session_hits),
+        (("session_misses_total", "counter", "Sessions looked for in the store"), stats.session_misses),
+        (("records_written_total", "counter", "Writes that are in the store"), stats.records_written),
+        (("records_failed_total", "counter", "Writes that the store refused"), stats.records_failed),
+        (("records_dropped_total", "counter", "Executions that were not recorded"), stats.records_dropped),
+        (("store_queue_bytes", "gauge", "Writes that wait for the store"), stats.store_queue_bytes),
+        (("requests_answered_total", "counter", "Commands people answered"), stats.approval_wait_ms.count),
         (
             ("sessions_active", "gauge", "Sessions that are neither closed nor terminated"),
             stats.active_sessions,
@@ -42,6 +55,7 @@ pub(super) fn text(stats: &Stats, counters: &Counters) -> String {
     }
     histogram(&mut text, "command_duration", "How long commands ran", &stats.command_duration_ms);
     histogram(&mut text, "command_wait", "How long commands waited to start", &stats.command_wait_ms);
+    histogram(&mut text, "approval_wait", "How long people took to answer", &stats.approval_wait_ms);
     text.push_str("# HELP trl_http_answers_total HTTP answers by class of status.\n");
     text.push_str("# TYPE trl_http_answers_total counter\n");
     for (class, count) in counters.answers.iter().enumerate().skip(1) {

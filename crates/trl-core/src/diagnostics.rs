@@ -1,0 +1,27 @@
+//! What a session's life looks like in the log: the events of the runtime, each by its name and with its fields.
+//!
+//! `runtime.hitl.*` are written where requests are, `runtime.fallback.defaultConfig` where cases are.
+
+use trl_proto::{ExecutionId, SessionId};
+
+/// It takes commands: it is new, or it was opened again.
+pub fn session_ready(session: &SessionId, case: Option<&str>) {
+    tracing::info!(target: "runtime.session.ready", sessionId = %session, caseId = case.unwrap_or_default(), "a session takes commands");
+}
+
+/// Not at `info`: there is one for each command.
+pub fn execution_start(session: &SessionId, execution: &ExecutionId) {
+    tracing::debug!(target: "runtime.execution.start", sessionId = %session, executionId = %execution, "a command runs");
+}
+
+pub fn execution_end(session: &SessionId, execution: &ExecutionId, duration_ms: u64, status: &str) {
+    tracing::debug!(
+        target: "runtime.execution.end",
+        sessionId = %session, executionId = %execution, durationMs = duration_ms, status, "a command is over"
+    );
+}
+
+/// What was not in memory and was looked for in the store.
+pub fn cache_miss(session: &SessionId, what: &str, found: bool) {
+    tracing::debug!(target: "runtime.cache.miss", sessionId = %session, what, found, "looked for in the store");
+}

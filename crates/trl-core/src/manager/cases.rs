@@ -1,0 +1,129 @@
+//! Sessions and terminals under their cases.
+//!
+//! 1. [`Manager::case_for`]: the case a request names, or the default.
+//! 2. [`Manager::resolve_under`]: what is asked for with what the case adds, checked, with the boundary around it.
+
+use std::sync::Arc;
+
+use trl_proto::session::CreateParams;
+use trl_proto::{Error, SessionId, TerminalId, terminal};
+
+use super::{Caller, Manager};
+use crate::case::request::Scene;
+use crate::case::resident::fell_back;
+use crate::case::{Case, Where};
+use crate::session::spec::Spec;
+use crate::terminal::spec as on_terminal;
+
+/// What of a request decides which case it gets.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CaseWish<'a> {
+    pub case_id: Option<&'a str>,
+    pub workspace_id: Option<&'a str>,
+    /// A workspace, too, where none is named.
+    pub working_dir: Option<&'a str>,
+}
+
+impl Manager {
+    pub fn case_for(&self, wish: CaseWish<'_>) -> Result<Option<Arc<Case>>, Error> {
+        let path = wish.working_dir.filter(|_| wish.case_id.is_some() && wish.workspace_id.is_none());
+        self.engine.cases.of_request(wish.case_id, Where { workspace_id: wish.workspace_id, path })
+    }
+
+    fn scene<'a>(
+        &'a self,
+        id: &'a str,
+        workspace_id: Option<&str>,
+        case: &Case,
+        caller: &Caller,
+    ) -> Result<Scene<'a>, Error> {
+        let workspace_id = workspace_id.or(case.spec.workspace.as_deref());
+        let workspace = self.engine.cases.workspace(Where { workspace_id, path: None })?;
+        Ok(Scene { id, widening: caller.widening, inherited: &self.engine.inherited, workspace })
+    }
+
+    pub(super) fn resolve(&self, params: CreateParams, caller: &Caller) -> Result<Spec, Error> {
+        let case = self.case_for(CaseWish::of(&params))?;
+        self.resolve_under(case, params, caller)
+    }
+
+    pub(super) fn resolve_under(
+        &self,
+        case: Option<Arc<Case>>,
+        mut params: CreateParams,
+        caller: &Caller,
+    ) -> Result<Spec, Error> {
+        let id = SessionId::random();
+        if let Some(case) = &case {
+            note(case, id.as_str(), params.case_id.as_deref());
+            let scene = self.scene(id.as_str(), params.workspace_id.as_deref(), case, caller)?;
+            case.under_session(&mut params, &scene)?;
+        }
+        let usual = || self.engine.settings.sandbox_mode.into();
+        let wish = params.sandbox.take().unwrap_or_else(usual);
+        let mut spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
+        spec.adopt(id, case);
+        spec.confine(self.engine.sandbox(Some(wish.clone()), spec.id.as_str(), &spec.working_dir)?);
+        spec.remember(wish);
+        Ok(spec)
+    }
+
+    pub(super) fn resolve_terminal(
+        &self,
+        params: terminal::CreateParams,
+        caller: &Caller,
+    ) -> Result<on_terminal::Spec, Error> {
+        let case = self.case_for(CaseWish {
+            case_id: params.case_id.as_deref(),
+            workspace_id: params.workspace_id.as_deref(),
+            working_dir: params.working_dir.as_deref(),
+        })?;
+        self.resolve_terminal_under(case, params, caller)
+    }
+
+    pub(super) fn resolve_terminal_under(
+        &self,
+        case: Option<Arc<Case>>,
+        mut params: terminal::CreateParams,
+        caller: &Caller,
+    ) -> Result<on_terminal::Spec, Error> {
+        let id = TerminalId::random();
+        if let Some(case) = &case {
+            note(case, id.as_str(), params.case_id.as_deref());
+            let scene = self.scene(id.as_str(), params.workspace_id.as_deref(), case, caller)?;
+            case.under_terminal(&mut params, &scene)?;
+        }
+        let wish = params.sandbox.take();
+        let (inherited, settings) = (&self.engine.inherited, &self.engine.settings);
+        let mut spec = on_terminal::Spec::resolve(params, &caller.name, inherited, settings)?;
+        spec.adopt(id, case);
+        spec.confine(self.engine.sandbox(wish, spec.id.as_str(), &spec.working_dir)?);
+        Ok(spec)
+    }
+
+    /// The case a session has, whoever knows it.
+    pub fn case_of(&self, id: &SessionId) -> Result<Option<Arc<Case>>, Error> {
+        let live = self.find(id).ok().map(|session| session.spec.case.clone());
+        self.engine.residents.case_of(id, live, || self.engine.cases.default_case())
+    }
+}
+
+impl<'a> CaseWish<'a> {
+    pub(super) fn of(params: &'a CreateParams) -> Self {
+        Self {
+            case_id: params.case_id.as_deref(),
+            workspace_id: params.workspace_id.as_deref(),
+            working_dir: params.working_dir.as_deref(),
+        }
+    }
+}
+
+fn note(case: &Case, id: &str, asked: Option<&str>) {
+    if asked.is_none() {
+        fell_back(id, "the request names no case");
+    }
+    if !case.ignored.is_empty() {
+        let ignored = case.ignored.join(" ");
+        tracing::info!(session_id = id, case_id = case.id, ignored, "an untrusted case only narrows");
+    }
+}

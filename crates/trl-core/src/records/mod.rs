@@ -1,0 +1,112 @@
+//! What is kept of sessions and executions, written beside the daemon's one thread.
+//!
+//! 1. What happened is noted ([`note`]): a few copies, and whoever noted it goes on.
+//! 2. The [`scribe`], a thread of its own, takes the secrets out and hands records to the store, in the order of the notes.
+//! 3. When it falls behind, further executions are not noted, and counted. Sessions are: there are few of those.
+//! 4. A write that fails is counted, and the log says so once. No command waits for any of this.
+//!
+//! Reading records is for others: [`crate::manager`] asks the store itself, after [`Recorder::caught_up`].
+
+mod note;
+mod scribe;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use tokio::sync::oneshot;
+use trl_proto::exec::Outcome;
+use trl_store::{Durability, Store};
+
+use self::note::Note;
+pub(crate) use self::note::{LIMITS, ROOT};
+use crate::engine::Counters;
+use crate::session::handle::Session;
+use crate::session::messages::Order;
+
+/// Executions whose beginnings and ends may wait for the scribe.
+const MOST_WAITING: usize = 4096;
+
+/// The noting end. One without a store notes nothing.
+#[derive(Debug)]
+pub struct Recorder {
+    notes: Option<mpsc::Sender<Note>>,
+    tally: Arc<Tally>,
+}
+
+/// How it goes.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Notes of executions on their way to the scribe.
+    waiting: AtomicUsize,
+    /// Executions that were not noted.
+    pub dropped: AtomicU64,
+    /// Writes that are in the store.
+    pub written: AtomicU64,
+    /// Writes that the store refused.
+    pub failed: AtomicU64,
+}
+
+impl Recorder {
+    pub fn start(store: Option<&Store>) -> io::Result<Self> {
+        let tally = Arc::new(Tally::default());
+        let notes = store.map(|store| scribe::start(store.clone(), Arc::clone(&tally))).transpose()?;
+        Ok(Self { notes, tally })
+    }
+
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn note(&self, note: Note) {
+        if let Some(notes) = &self.notes {
+            // The scribe is there as long as we are.
+            let _ = notes.send(note);
+        }
+    }
+
+    /// The whole session: it is new, or it was opened again.
+    pub fn session(&self, session: &Session) {
+        if self.notes.is_some() && session.is_recorded() {
+            self.note(note::session(session));
+        }
+    }
+
+    /// What changes in the life of a session.
+    pub fn session_changed(&self, session: &Session, durability: Durability) {
+        if self.notes.is_some() && session.is_recorded() {
+            self.note(Note::Changed(note::update(session), durability, session.redactor()));
+        }
+    }
+
+    /// A command runs. What does not get a note here gets none at its end.
+    pub fn began(&self, session: &Session, order: &Order) {
+        if self.notes.is_none() || order.execution.is_noted() {
+            return;
+        }
+        if self.tally.waiting.load(Ordering::Relaxed) >= MOST_WAITING {
+            return Counters::add(&self.tally.dropped);
+        }
+        order.execution.set_noted();
+        self.tally.waiting.fetch_add(1, Ordering::Relaxed);
+        self.note(note::began(session, order));
+    }
+
+    /// It is over.
+    pub fn ended(&self, session: &Session, order: &Order, outcome: &Outcome) {
+        if self.notes.is_some() && order.execution.is_noted() {
+            self.tally.waiting.fetch_add(1, Ordering::Relaxed);
+            self.note(note::ended(session, order, outcome));
+        }
+    }
+
+    /// Resolves when everything that was noted before is committed, or failed.
+    pub async fn caught_up(&self) {
+        if self.notes.is_some() {
+            let (done, caught_up) = oneshot::channel();
+            self.note(Note::Sync(done));
+            let _ = caught_up.await;
+        }
+    }
+}

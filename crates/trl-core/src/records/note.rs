@@ -1,0 +1,151 @@
+//! Notes: what the scribe is told. Made on the daemon's own thread, so they copy little and work out nothing.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+use trl_proto::exec::Outcome;
+use trl_proto::session::SessionState;
+use trl_store::history::{EXCERPT_BYTES, NewExecution};
+use trl_store::redact::Redactor;
+use trl_store::session::{SessionRecord, SessionSpec, SessionUpdate, StoredState};
+use trl_store::{Durability, Moment};
+
+use crate::output::Ends;
+use crate::session::handle::Session;
+use crate::session::messages::Order;
+use crate::session::spec::Program;
+
+/// Of a longer command the history has the beginning; the store keeps half of this.
+const LONGEST_COMMAND: usize = 128 << 10;
+
+#[derive(Debug)]
+pub(super) enum Note {
+    Session(Box<SessionRecord>, Arc<Redactor>),
+    Changed(SessionUpdate, Durability, Arc<Redactor>),
+    Began(Box<Began>),
+    Ended(Box<Ended>),
+    /// Answered when all before it is done.
+    Sync(oneshot::Sender<()>),
+}
+
+#[derive(Debug)]
+pub(super) struct Began {
+    pub(super) new: NewExecution,
+    /// The length of a command that is not all there.
+    pub(super) cut: Option<u64>,
+    pub(super) redactor: Arc<Redactor>,
+}
+
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) outcome: Outcome,
+    pub(super) stdout: Ends,
+    pub(super) stderr: Ends,
+    pub(super) redactor: Arc<Redactor>,
+    /// Of a session that is on record.
+    pub(super) session: Option<SessionUpdate>,
+}
+
+pub(super) fn session(session: &Session) -> Note {
+    let spec = &session.spec;
+    let public = session.public();
+    let shell = match &spec.program {
+        Program::Shell { path, .. } => Some(path.display().to_string()),
+        Program::Direct { .. } => None,
+    };
+    let mut more = std::collections::BTreeMap::new();
+    more.insert(ROOT.to_string(), Value::from(spec.origin.root.clone()));
+    more.extend(
+        public.limits.as_ref().and_then(|info| Some((LIMITS.into(), serde_json::to_value(info).ok()?))),
+    );
+    let record = SessionRecord {
+        id: spec.id.clone(),
+        name: spec.name.clone(),
+        case_id: spec.origin.case_id.clone(),
+        case_digest: spec.case.as_ref().map(|case| case.digest.clone()),
+        workspace_id: spec.workspace.clone(),
+        owner: spec.owner.to_string(),
+        state: stored(public.state),
+        spec: SessionSpec {
+            shell,
+            argv: None,
+            working_dir: Some(public.working_dir.clone()),
+            env: spec.origin.env.clone(),
+            secret_names: spec.secrets.names().cloned().collect(),
+            pass_env: spec.origin.pass_env.clone(),
+            runtime: Some("host".into()),
+            limits: Some(spec.limits),
+            sandbox: serde_json::to_value(&spec.origin.sandbox).ok(),
+            labels: spec.labels.clone(),
+            timeout_s: Some(spec.timeout.as_secs_f64()),
+            on_exit: spec.on_exit,
+            renewal: spec.renewal,
+            more,
+        },
+        created_at: Moment::from_millis(session.created.unix_millis()),
+        last_activity: Moment::from_millis(public.last_activity.unix_millis()),
+        command_count: public.commands,
+        closed_reason: None,
+    };
+    drop(public);
+    Note::Session(Box::new(record), session.redactor())
+}
+
+/// Where the session was made: the directory its boundary is drawn around.
+pub(crate) const ROOT: &str = "root";
+/// What came of its limits.
+pub(crate) const LIMITS: &str = "limits_info";
+
+pub(super) fn update(session: &Session) -> SessionUpdate {
+    let public = session.public();
+    SessionUpdate {
+        id: session.spec.id.clone(),
+        state: stored(public.state),
+        last_activity: Moment::from_millis(public.last_activity.unix_millis()),
+        command_count: public.commands,
+        working_dir: public.working_dir.clone(),
+        closed_reason: public.ended.as_ref().map(|(why, _)| why.clone()),
+    }
+}
+
+fn stored(state: SessionState) -> StoredState {
+    match state {
+        SessionState::Uninitialized | SessionState::Creating | SessionState::Ready => StoredState::Ready,
+        SessionState::Running => StoredState::Running,
+        SessionState::WaitingHitl => StoredState::WaitingHitl,
+        SessionState::Idle => StoredState::Idle,
+        SessionState::Closed => StoredState::Closed,
+        SessionState::Terminated => StoredState::Terminated,
+    }
+}
+
+pub(super) fn began(session: &Session, order: &Order) -> Note {
+    let execution = &order.execution;
+    let text = execution.text();
+    let end = (0..=LONGEST_COMMAND.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let here = || session.public().working_dir.clone();
+    let new = NewExecution {
+        id: execution.id.clone(),
+        session_id: session.spec.id.clone(),
+        owner: session.spec.owner.to_string(),
+        request_id: order.clearance.request.clone(),
+        command: text.get(..end).unwrap_or_default().into(),
+        working_dir: order.around.working_dir.clone().unwrap_or_else(here),
+        started_at: Moment::now(),
+    };
+    let cut = (end < text.len()).then_some(text.len() as u64);
+    Note::Began(Box::new(Began { new, cut, redactor: session.redactor_for(&order.around.env) }))
+}
+
+pub(super) fn ended(session: &Session, order: &Order, outcome: &Outcome) -> Note {
+    let redactor = session.redactor_for(&order.around.env);
+    let window = redactor.window_for(EXCERPT_BYTES);
+    Note::Ended(Box::new(Ended {
+        outcome: outcome.clone(),
+        stdout: order.execution.stdout.ends(window),
+        stderr: order.execution.stderr.ends(window),
+        redactor,
+        session: session.is_recorded().then(|| update(session)),
+    }))
+}

@@ -1,0 +1,192 @@
+//! The thread that writes things down.
+//!
+//! 1. It takes a note, takes the secrets out of it, and hands the record to the store.
+//! 2. What the store says comes later; meanwhile it goes on, up to [`MOST_ON_THE_WAY`] writes ahead.
+//! 3. Where the store has no room in its queue it waits: notes pile up then, and [`super`] stops taking more.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use trl_store::history::{EXCERPT_BYTES, EndedExecution, Ending, NewExecution};
+use trl_store::redact::{Excerpt, Kept, Redactor};
+use trl_store::{Durability, Store, StoreError, Ticket};
+
+use super::Tally;
+use super::note::{Began, Ended, Note};
+use crate::engine::Counters;
+use crate::output::Ends;
+
+/// Writes whose answers are waited for.
+const MOST_ON_THE_WAY: usize = 256;
+/// How often it looks for answers while there is nothing to write.
+const LOOK: Duration = Duration::from_millis(100);
+
+type Answer = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
+
+struct Scribe {
+    store: Store,
+    notes: Receiver<Note>,
+    tally: Arc<Tally>,
+    on_the_way: VecDeque<Answer>,
+    /// The last write failed: that was said once.
+    failing: bool,
+}
+
+pub(super) fn start(store: Store, tally: Arc<Tally>) -> io::Result<Sender<Note>> {
+    let (sender, notes) = mpsc::channel();
+    let scribe = Scribe { store, notes, tally, on_the_way: VecDeque::new(), failing: false };
+    thread::Builder::new().name("trl-records".into()).spawn(move || scribe.run())?;
+    Ok(sender)
+}
+
+impl Scribe {
+    fn run(mut self) {
+        loop {
+            let note = match self.on_the_way.is_empty() {
+                true => self.notes.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => self.notes.recv_timeout(LOOK),
+            };
+            match note {
+                Ok(note) => self.take(note),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.hear();
+        }
+    }
+
+    fn take(&mut self, note: Note) {
+        match note {
+            Note::Session(record, redactor) => {
+                let ticket = self.store.put_session(redactor.clean(*record));
+                self.follow(ticket);
+            }
+            Note::Changed(update, durability, redactor) => {
+                let ticket = self.store.update_session(redactor.clean(update), durability);
+                self.follow(ticket);
+            }
+            Note::Began(began) => {
+                self.tally.waiting.fetch_sub(1, Ordering::Relaxed);
+                let Began { new, cut, redactor } = *began;
+                let ticket =
+                    self.store.begin_execution(redactor.clean(whole(new, cut, &redactor)), Durability::Soon);
+                self.follow(ticket);
+            }
+            Note::Ended(ended) => {
+                self.tally.waiting.fetch_sub(1, Ordering::Relaxed);
+                self.ended(*ended);
+            }
+            Note::Sync(done) => {
+                let ticket = self.store.flush();
+                self.follow(ticket);
+                while let Some(answer) = self.on_the_way.pop_front() {
+                    self.heard(wait_for(answer));
+                }
+                let _ = done.send(());
+            }
+        }
+    }
+
+    fn ended(&mut self, ended: Ended) {
+        let Ended { outcome, stdout, stderr, redactor, session } = ended;
+        let record = EndedExecution {
+            id: outcome.execution_id,
+            exit_code: outcome.exit_code,
+            duration_ms: outcome.duration_ms,
+            ending: Ending {
+                signal: outcome.signal,
+                timed_out: outcome.timed_out,
+                cancelled: outcome.cancelled,
+                stdout: excerpt(&redactor, &stdout),
+                stderr: excerpt(&redactor, &stderr),
+            },
+        };
+        let ticket = self.store.finish_execution(redactor.clean(record), Durability::Soon);
+        self.follow(ticket);
+        if let Some(update) = session {
+            let ticket = self.store.update_session(redactor.clean(update), Durability::Soon);
+            self.follow(ticket);
+        }
+    }
+
+    fn follow<T: Send + 'static>(&mut self, ticket: Ticket<T>) {
+        let crowded = ticket.is_waiting();
+        self.on_the_way.push_back(Box::pin(async move { ticket.await.map(drop) }));
+        // One that waits for room must get it before the next does: notes keep their order.
+        let least = if crowded { 0 } else { MOST_ON_THE_WAY };
+        while self.on_the_way.len() > least
+            && let Some(answer) = self.on_the_way.pop_front()
+        {
+            self.heard(wait_for(answer));
+        }
+    }
+
+    /// Answers that have come.
+    fn hear(&mut self) {
+        let mut nobody = Context::from_waker(Waker::noop());
+        while let Some(answer) = self.on_the_way.front_mut()
+            && let Poll::Ready(said) = answer.as_mut().poll(&mut nobody)
+        {
+            self.on_the_way.pop_front();
+            self.heard(said);
+        }
+    }
+
+    fn heard(&mut self, said: Result<(), StoreError>) {
+        match said {
+            Ok(()) => {
+                Counters::add(&self.tally.written);
+                if std::mem::take(&mut self.failing) {
+                    tracing::info!("records are kept again");
+                }
+            }
+            // At the very end the store may be closed before the last note.
+            Err(StoreError::Closed) => {}
+            Err(error) => {
+                Counters::add(&self.tally.failed);
+                if !std::mem::replace(&mut self.failing, true) {
+                    tracing::error!(code = error.code(), %error, "what happens is not kept: the store refuses it");
+                }
+            }
+        }
+    }
+}
+
+/// The beginning of a command that was cut before it was cleaned: half a secret is one too.
+fn whole(mut new: NewExecution, cut: Option<u64>, redactor: &Redactor) -> NewExecution {
+    if let Some(total) = cut {
+        let kept = Kept { head: new.command.as_bytes(), tail: &[], total };
+        new.command = redactor.excerpt(kept, new.command.len()).head;
+    }
+    new
+}
+
+fn excerpt(redactor: &Redactor, ends: &Ends) -> Excerpt {
+    redactor.excerpt(Kept { head: &ends.head, tail: &ends.tail, total: ends.total }, EXCERPT_BYTES)
+}
+
+/// On a thread that may wait.
+fn wait_for(mut answer: Answer) -> Result<(), StoreError> {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match answer.as_mut().poll(&mut context) {
+            Poll::Ready(said) => return said,
+            Poll::Pending => thread::park(),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! What asks although a rule allows its name: builtins that change how later text is read or compute their words,
+//! interpreters that read what nobody has seen yet, variables that change which program a name means.
+
+use crate::plain::{Known, Word};
+use crate::programs::{READ_INPUT, is_in, is_shell, stem};
+use crate::shell::ShellKind;
+
+/// Variables that only change how a program talks or logs.
+const HARMLESS_VARIABLES: &str = "CI CLICOLOR CLICOLOR_FORCE COLORTERM COLUMNS DEBIAN_FRONTEND FORCE_COLOR GOARCH GOOS CGO_ENABLED \
+    LANG LANGUAGE LINES LOG_LEVEL NODE_ENV NO_COLOR PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED \
+    PYTHONIOENCODING RUST_BACKTRACE RUST_LIB_BACKTRACE RUST_LOG RUST_TEST_THREADS TERM TZ UV_OFFLINE \
+    VERBOSE CARGO_TERM_COLOR CARGO_INCREMENTAL GIT_TERMINAL_PROMPT NEXTEST_RETRIES RAILS_ENV \
+    RACK_ENV DEBUG";
+
+/// Variables that decide which program runs, or what the shell makes of later text; zsh has some in lower case too.
+const HEAVY_VARIABLES: &str = "PATH ENV BASH_ENV IFS SHELLOPTS BASHOPTS FPATH ZDOTDIR CDPATH PS4 PROMPT_COMMAND SHELL HOME \
+    POSIXLY_CORRECT NULLCMD READNULLCMD ALIASES GALIASES SALIASES FUNCTIONS COMMANDS OPTIONS \
+    HISTCHARS PWD OLDPWD";
+
+/// Builtins that change how later text is read, or compute their words.
+const CHANGES_THE_SHELL: &str = "alias unalias trap hash enable disable complete compgen compopt compdef bind bindkey autoload \
+    zmodload emulate shopt setopt unsetopt zle sched functions unfunction unhash rehash zparseopts \
+    vared zstyle fc let integer float getopts mapfile readarray print local nameref ttyctl zcompile \
+    limit unlimit abbr bg fg jobs disown";
+
+/// What `set` may be given.
+const HARMLESS_OF_SET: &str =
+    "-e +e -u +u -x +x -o pipefail errexit nounset xtrace -eu -ex -eux -euo -exo -euxo -eo";
+
+/// How much a variable can do to the command behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Weight {
+    Harmless,
+    Unknown,
+    /// It decides which program runs, or what the shell makes of later text.
+    Heavy,
+}
+
+pub(crate) fn weigh(variable: &str) -> Weight {
+    let heavy = is_in(HEAVY_VARIABLES, &variable.to_ascii_uppercase())
+        || variable.starts_with("LD_")
+        || variable.starts_with("DYLD_")
+        || variable.starts_with("BASH_FUNC");
+    if heavy {
+        Weight::Heavy
+    } else if variable.starts_with("LC_") || is_in(HARMLESS_VARIABLES, variable) {
+        Weight::Harmless
+    } else {
+        Weight::Unknown
+    }
+}
+
+/// Why a command asks although its name is allowed.
+pub(crate) fn caution(words: &[Word], shell: ShellKind) -> Option<&'static str> {
+    let (name, rest) = words.split_first()?;
+    let name = name.literal()?;
+    match name {
+        _ if is_in(CHANGES_THE_SHELL, name) => {
+            Some("it changes how the shell reads what comes later, or computes its words")
+        }
+        "exec" => Some("it replaces the session's shell"),
+        "set" => rest
+            .iter()
+            .any(|word| !is_harmless_set(word))
+            .then_some("it changes how the shell reads what comes later"),
+        "export" | "declare" | "typeset" | "readonly" => rest.iter().find_map(declares),
+        "read" | "unset" => {
+            rest.iter().any(|word| !is_name_or_option(word)).then_some("the shell computes its words")
+        }
+        "exit" | "return" | "shift" | "break" | "continue" | "wait" | "umask" | "ulimit" | "kill"
+            if shell == ShellKind::Zsh =>
+        {
+            rest.iter().any(|word| !is_tame(word)).then_some("zsh computes its words")
+        }
+        "test" | "[" => tests(rest, shell),
+        "printf" => prints(rest, shell),
+        _ => needs_a_script(name, rest)
+            .then_some("it runs whatever it is given later, on its input or by typing"),
+    }
+}
+
+fn is_harmless_set(word: &Word) -> bool {
+    word.literal().is_some_and(|text| is_in(HARMLESS_OF_SET, text))
+}
+
+fn declares(word: &Word) -> Option<&'static str> {
+    if matches!(word.literal(), Some("-x" | "-p")) {
+        return None;
+    }
+    let name = word.text.split('=').next().unwrap_or_default();
+    let whole = word.known == Known::Exactly || word.text.contains('=');
+    if !whole || !crate::lex::is_name(name.as_bytes()) {
+        return Some("the shell computes its words");
+    }
+    match weigh(name) {
+        Weight::Heavy => {
+            Some("it changes which program a name means, or how the shell reads what comes later")
+        }
+        Weight::Unknown if word.text.contains('=') => Some("it sets a variable for every later command"),
+        Weight::Unknown | Weight::Harmless => None,
+    }
+}
+
+fn is_name_or_option(word: &Word) -> bool {
+    word.literal()
+        .is_some_and(|text| crate::lex::is_name(text.as_bytes()) || matches!(text, "-r" | "-s" | "-f" | "-v"))
+}
+
+/// A number or an option: nothing to compute.
+fn is_tame(word: &Word) -> bool {
+    word.literal()
+        .is_some_and(|text| !text.contains(['[', '$', '`', '(']) && !crate::lex::is_name(text.as_bytes()))
+}
+
+/// A subscript is computed, and what is in it is run: `[ -v 'a[$(id)]' ]` in bash, `[ 'a[$(id)]' -eq 0 ]` in zsh.
+fn tests(rest: &[Word], shell: ShellKind) -> Option<&'static str> {
+    let computes = |word: &Word| {
+        word.may_be("-v")
+            || word.may_be("-R")
+            || (shell == ShellKind::Zsh
+                && ["-eq", "-ne", "-lt", "-gt", "-le", "-ge"].iter().any(|op| word.may_be(op)))
+    };
+    let subscript = |word: &Word| {
+        word.known == Known::Nothing || word.text.contains(['[', '`', '$']) || word.known == Known::Beginning
+    };
+    // The last word of `[` is its bracket.
+    let operands: Vec<&Word> = rest.iter().filter(|word| word.literal() != Some("]")).collect();
+    if shell == ShellKind::Zsh && operands.iter().any(|word| computes(word)) {
+        return operands.iter().any(|word| !is_tame(word)).then_some("zsh computes its words");
+    }
+    let has_operator = operands.iter().any(|word| matches!(word.literal(), Some("-v" | "-R")));
+    (has_operator && operands.iter().any(|word| subscript(word))).then_some("the shell computes its words")
+}
+
+fn prints(rest: &[Word], shell: ShellKind) -> Option<&'static str> {
+    let stores = rest.first().is_some_and(|word| word.known != Known::Exactly || word.text.starts_with("-v"));
+    let computes = shell == ShellKind::Zsh && rest.iter().skip(1).any(|word| word.text.contains('['));
+    (stores || computes).then_some("the shell computes its words")
+}
+
+/// An interpreter that was given nothing to run reads it from its input.
+pub(crate) fn needs_a_script(name: &str, rest: &[Word]) -> bool {
+    if is_shell(name) {
+        return shell_needs_a_script(rest);
+    }
+    let stem = stem(name);
+    let reads_input = is_in(READ_INPUT, stem);
+    if !reads_input {
+        return false;
+    }
+    let interactive = |word: &Word| {
+        matches!(word.literal(), Some("-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" | "--interactive"))
+            || (word.literal() == Some("-i") && !matches!(stem, "perl" | "ruby"))
+    };
+    // A single word of options alone, as `-u`, is no script; with `-c` and its like, or `--version`, it is one.
+    let given = |word: &Word| match word.literal() {
+        Some(text) if text.starts_with("--") => {
+            !matches!(text, "--no-warnings" | "--quiet" | "--norc" | "--posix")
+        }
+        Some(text) if text.starts_with('-') => {
+            text[1..].contains(['c', 'e', 'm', 'p', 'E', 'V', 'h', 'v', 'x', 'r', 'f', 'n'])
+        }
+        Some(_) => true,
+        None => !word.may_be_option() && !word.may_be("/dev/stdin"),
+    };
+    rest.iter().any(interactive) || !rest.iter().any(given)
+}
+
+fn shell_needs_a_script(rest: &[Word]) -> bool {
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        match word.literal() {
+            Some("-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file") => drop(words.next()),
+            Some("--version" | "--help") => return false,
+            Some("--") => return words.next().is_none_or(is_input),
+            Some(text) if text.starts_with("--") => {}
+            Some(text) if text.starts_with('-') && text.len() > 1 => {
+                if text.contains('c') {
+                    return false;
+                }
+                if text.contains(['s', 'i']) {
+                    return true;
+                }
+            }
+            _ => return is_input(word),
+        }
+    }
+    true
+}
+
+/// Whether what it names may be the input.
+fn is_input(word: &Word) -> bool {
+    ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].iter().any(|input| word.may_be(input))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<Word> {
+        text.split_whitespace().map(Word::exact).collect()
+    }
+
+    #[test]
+    fn an_interpreter_without_a_script_is_found() {
+        for text in [
+            "bash",
+            "sh -s",
+            "bash -i",
+            "bash -o pipefail",
+            "zsh -l",
+            "python3",
+            "python -",
+            "python3 -i x.py",
+            "node",
+            "perl -w",
+            "bash /dev/stdin",
+            "bash --norc",
+            "python3.12 -u",
+        ] {
+            let words = words(text);
+            assert!(needs_a_script(&words[0].text, &words[1..]), "{text}");
+        }
+        for text in [
+            "bash x.sh",
+            "bash -c ls",
+            "sh -ec ls",
+            "python3 -c x",
+            "python -m pytest",
+            "node -e x",
+            "node --version",
+            "perl -pi -e x f",
+            "bash --version",
+            "awk x",
+            "ls",
+        ] {
+            let words = words(text);
+            assert!(!needs_a_script(&words[0].text, &words[1..]), "{text}");
+        }
+    }
+
+    #[test]
+    fn builtins_that_compute_ask() {
+        for text in [
+            "test -v a[$(id)]",
+            "[ -v a[$(id)] ]",
+            "printf -v a[$(id)] x",
+            "unset a[$(id)]",
+            "read a[$(id)]",
+            "set -k",
+            "alias ls=rm",
+            "export PATH=/x",
+            "declare -n a=b",
+            "trap x EXIT",
+            "let a=1",
+        ] {
+            assert!(caution(&words(text), ShellKind::Bash).is_some(), "{text}");
+        }
+        for text in [
+            "test -f a",
+            "[ -d a ]",
+            "printf %s a",
+            "unset A",
+            "set -euo pipefail",
+            "export LANG=C",
+            "[ 1 -eq 2 ]",
+            "exit 1",
+        ] {
+            assert!(caution(&words(text), ShellKind::Bash).is_none(), "{text}");
+            assert!(caution(&words(text), ShellKind::Zsh).is_none(), "{text}");
+        }
+        assert!(caution(&words("[ a[$(id)] -eq 0 ]"), ShellKind::Zsh).is_some());
+        assert!(caution(&words("exit a[$(id)]"), ShellKind::Zsh).is_some());
+    }
+}
