@@ -2,8 +2,18 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { answer, ask, askAnew, RULES, session, settled, type ApprovalRequest, type Waiting } from "./asking";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import {
+  answer,
+  ask,
+  askAnew,
+  rejectAll,
+  RULES,
+  session,
+  settled,
+  type ApprovalRequest,
+  type Waiting,
+} from "./asking";
 import { barriers } from "./axe";
 import { Daemon, Refused } from "./daemon";
 import { Visitor, type Manner } from "./browser";
@@ -11,6 +21,7 @@ import { Visitor, type Manner } from "./browser";
 let daemon: Daemon;
 beforeAll(async () => void (daemon = await Daemon.start()));
 beforeEach(() => daemon.rules(RULES));
+afterEach(() => rejectAll(daemon));
 afterAll(() => daemon.stop());
 
 const made = (name: string) => existsSync(join(daemon.dir, name));
@@ -44,7 +55,6 @@ test("what waits is shown with what needs a decision, counted everywhere, and ru
   await one.waitFor();
   expect(await one.locator("mark").allInnerTexts()).toEqual(["touch made-1", "date -u"]);
   await one.getByText("files are made with care").waitFor();
-  await one.getByText("touch …").waitFor();
   await one.getByText("/bin/touch").waitFor();
   await one.getByText("Advisory: no sandbox holds this command").waitFor();
   await one.getByText(/^\d+:\d\d left$/).waitFor();
@@ -66,12 +76,12 @@ test("what waits is shown with what needs a decision, counted everywhere, and ru
   expect(await code(first)).toBe(0);
   expect(made("made-1")).toBe(true);
 
-  const second = await ask(daemon, id, "touch made-2");
-  await one.waitFor();
+  const second = await ask(daemon, id, "mkdir made-2");
+  await one.getByText("mkdir …").waitFor();
   await approve("For this session");
   expect(await code(second)).toBe(0);
   // Not asked again there.
-  await daemon.call("exec.run", { session_id: id, command: "touch made-3" });
+  await daemon.call("exec.run", { session_id: id, command: "mkdir made-3" });
   expect(made("made-3")).toBe(true);
 
   const third = await askAnew(daemon, "another", "date -u");
@@ -85,7 +95,7 @@ test("what waits is shown with what needs a decision, counted everywhere, and ru
   await page.getByRole("button", { name: "Show" }).click();
   const record = page.getByRole("region", { name: "Decisions" }).getByRole("listitem");
   await record.filter({ hasText: "date -u" }).filter({ hasText: "Always" }).waitFor();
-  await record.filter({ hasText: "touch made-2" }).getByText("approved", { exact: true }).waitFor();
+  await record.filter({ hasText: "mkdir made-2" }).getByText("approved", { exact: true }).waitFor();
   await visitor.picture("approvals-decisions");
   expect(await barriers(visitor)).toEqual([]);
   expect(visitor.complaints).toEqual([]);
@@ -145,38 +155,38 @@ test("the keyboard does all of it", async () => {
   const { page } = visitor;
   const waiting: Waiting[] = [];
   for (const name of ["one", "two", "three", "four"])
-    waiting.push(await askAnew(daemon, name, `touch key-${name}`));
+    waiting.push(await askAnew(daemon, name, `mkdir key-${name}`));
   const cards = page.getByRole("article");
   await expect.poll(() => cards.count()).toBe(4);
   const focused = () => page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
   await cards.first().focus();
   await page.keyboard.press("j");
   await page.keyboard.press("ArrowDown");
-  expect(await focused()).toBe("touch key-three");
+  expect(await focused()).toBe("mkdir key-three");
   await page.keyboard.press("k");
-  expect(await focused()).toBe("touch key-two");
+  expect(await focused()).toBe("mkdir key-two");
 
   await page.keyboard.press("r");
   await page.keyboard.type("not on a Friday");
   await page.keyboard.press("Enter");
   const [one, two, three, four] = waiting as [Waiting, Waiting, Waiting, Waiting];
   expect(await why(two)).toEqual(["APPROVAL_DENIED", "not on a Friday"]);
-  await expect.poll(focused).toBe("touch key-three");
+  await expect.poll(focused).toBe("mkdir key-three");
 
   await page.keyboard.press("e");
   await page.getByLabel("Run this instead").press("Escape");
-  expect(await focused()).toBe("touch key-three");
+  expect(await focused()).toBe("mkdir key-three");
   await page.keyboard.press("e");
   await page.keyboard.press("End");
   await page.keyboard.type("-edited");
   await page.keyboard.press("Control+Enter");
   expect(await code(three)).toBe(0);
   expect([made("key-three"), made("key-three-edited")]).toEqual([false, true]);
-  await expect.poll(focused).toBe("touch key-four");
+  await expect.poll(focused).toBe("mkdir key-four");
 
   await page.keyboard.press("s");
   expect(await code(four)).toBe(0);
-  await expect.poll(focused).toBe("touch key-one");
+  await expect.poll(focused).toBe("mkdir key-one");
   await page.keyboard.press("a");
   expect(await code(one)).toBe(0);
   expect(["one", "two", "four"].map((name) => made(`key-${name}`))).toEqual([true, false, true]);
@@ -303,8 +313,7 @@ test("an answer that is refused leaves the request open", async () => {
 test("what waits outlives the daemon, and can be answered after it", async () => {
   const visitor = await Visitor.arrive(daemon, "/approvals");
   const { page } = visitor;
-  const { end } = await askAnew(daemon, "crash", "touch after-the-crash");
-  end.catch(() => undefined);
+  await askAnew(daemon, "crash", "touch after-the-crash");
   await card(page, "touch after-the-crash").waitFor();
   await daemon.down("SIGKILL");
   await page.getByText("Not connected").first().waitFor();

@@ -15,7 +15,7 @@ rules:
   reason: nothing is removed here
 `;
 
-/** A command that waits, and what came of it: its result, or why it was not run. */
+/** A command that waits, and what came of it: its result, or why it was not run; the daemon may be gone before. */
 export interface Waiting {
   request: ApprovalRequest;
   end: Promise<Schemas["RunResult"] | Refused>;
@@ -36,7 +36,7 @@ export async function ask(daemon: Daemon, session_id: string, command: string): 
     .call<Schemas["RunResult"]>("exec.run", { session_id, command })
     .catch((error: unknown) => {
       if (error instanceof Refused) return error;
-      throw error;
+      return new Refused(String(error), { code: "UNREACHABLE" });
     });
   for (;;) {
     const { requests } = await daemon.call<Schemas["RequestList"]>("hitl.list", { session_id });
@@ -59,6 +59,12 @@ export function answer(
   what: object,
 ): Promise<ApprovalRequest> {
   return daemon.call("hitl.respond", { request_id, digest, ...what });
+}
+
+/** Nothing waits after this. */
+export async function rejectAll(daemon: Daemon): Promise<void> {
+  const { requests } = await daemon.call<Schemas["RequestList"]>("hitl.list");
+  for (const request of requests) await answer(daemon, request, { decision: "reject" });
 }
 
 /** Resolves when it waits no longer. */

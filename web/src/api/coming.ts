@@ -1,5 +1,5 @@
 /**
- * Methods that newer daemons have and `docs/openapi.json` here does not describe yet: history, files, cases. A page that
+ * Methods that newer daemons have and `docs/openapi.json` here does not describe yet: history, files. A page that
  * needs them is there when the daemon says that it has them. What the description gains takes the place of what is here.
  */
 import type { components } from "./schema.gen";
@@ -97,35 +97,6 @@ export interface WorkspaceInfo {
   created_at: string;
 }
 
-// ---- case.*
-
-export interface CaseError {
-  message: string;
-  /** From 1; absent when it is about the file as a whole. */
-  line?: number | null;
-  column?: number | null;
-  field?: string | null;
-  hint?: string | null;
-}
-
-export interface CaseInfo {
-  case_id: string;
-  source: string;
-  origin: "config" | "workspace";
-  trusted: boolean;
-  default: boolean;
-  description?: string | null;
-  digest?: string | null;
-  /** Why no session can be created from it. */
-  errors?: CaseError[];
-  /** Fields that have no effect until it is trusted. */
-  ignored?: string[];
-}
-
-interface CasePlace {
-  workspace_id?: string | null;
-}
-
 export interface Coming {
   "session.history": { params: HistoryParams; result: History };
   "fs.list": {
@@ -137,13 +108,4 @@ export interface Coming {
     result: FileSlice;
   };
   "workspace.list": { params: Record<string, never>; result: { workspaces: WorkspaceInfo[] } };
-  "case.list": { params: CasePlace; result: { cases: CaseInfo[]; left_out?: number } };
-  "case.get": {
-    params: CasePlace & { case_id: string };
-    result: CaseInfo & { case: object; env_keys: string[] };
-  };
-  "case.trust": {
-    params: CasePlace & { case_id: string; digest: string; trust?: boolean | null };
-    result: object;
-  };
 }

@@ -32,3 +32,5 @@ export type Finding = Schemas["Finding"];
 export type Health = Schemas["Health"];
 export type Distribution = Schemas["Distribution"];
 export type Range = Schemas["Range"];
+export type CaseInfo = Schemas["CaseInfo"];
+export type CaseError = Schemas["CaseError"];

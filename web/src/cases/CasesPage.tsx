@@ -1,6 +1,6 @@
 /** The profiles that sessions are created from: the operator's, and those of a workspace, with what is wrong with them. */
 import { useCallback, useEffect, useState, type JSX } from "react";
-import type { CaseError, CaseInfo } from "../api/coming";
+import type { CaseError, CaseInfo } from "../api/types";
 import { isOperator, useDaemonInfo } from "../api/daemon";
 import { call, told } from "../api/http";
 import { useWorkspaces } from "../files/workspaces";

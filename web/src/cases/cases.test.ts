@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { CaseInfo } from "../api/coming";
+import type { CaseInfo } from "../api/types";
 import { fieldsOf, lineOf, standingOf, trustOf } from "./cases";
 
 const one = (more: Partial<CaseInfo> = {}): CaseInfo => ({

@@ -1,5 +1,5 @@
 /** Profiles that sessions are created from, as they are shown. Pure. */
-import type { CaseError, CaseInfo } from "../api/coming";
+import type { CaseError, CaseInfo } from "../api/types";
 
 export type Standing =
   /** No session can be created from it. */
