@@ -137,6 +137,7 @@ export const en = {
   "sessions.age": "Age",
   "sessions.active": "Active",
   "sessions.shell": "Shell",
+  "sessions.case": "Case",
   "sessions.owner": "Owner",
   "sessions.open": "Open again",
   "sessions.make": "Start",

@@ -137,6 +137,7 @@ export const zh: Record<keyof typeof en, string> = {
   "sessions.age": "创建于",
   "sessions.active": "活动时间",
   "sessions.shell": "Shell 程序",
+  "sessions.case": "案例",
   "sessions.owner": "所有者",
   "sessions.open": "重新打开",
   "sessions.make": "启动",

@@ -71,6 +71,14 @@ function Facts({ session }: { session: SessionInfo }): JSX.Element {
         <dt>{t("sessions.owner")}</dt>
         <dd>{session.owner}</dd>
       </div>
+      {session.case_id != null && (
+        <div>
+          <dt>{t("sessions.case")}</dt>
+          <dd>
+            <To route={{ page: "cases" }}>{session.case_id}</To>
+          </dd>
+        </div>
+      )}
       {session.ended != null && (
         <div>
           <dt>{t("session.ended")}</dt>
