@@ -26,6 +26,14 @@ export function theBrowser(): Promise<Browser> {
   return browser;
 }
 
+/** How somebody comes. */
+export interface Manner {
+  screens?: "readable" | "as people have it";
+  /** The operator's, unless told otherwise. */
+  token?: string;
+  prepare?: (context: BrowserContext) => Promise<unknown>;
+}
+
 export class Visitor {
   readonly context: BrowserContext;
   readonly page: Page;
@@ -48,8 +56,7 @@ export class Visitor {
     daemon: Daemon,
     path = "/",
     options: BrowserContextOptions = {},
-    screens: "readable" | "as people have it" = "readable",
-    prepare: (context: BrowserContext) => Promise<unknown> = () => Promise.resolve(),
+    { screens = "readable", token = TOKEN, prepare = () => Promise.resolve() }: Manner = {},
   ): Promise<Visitor> {
     const context = await (
       await theBrowser()
@@ -64,7 +71,7 @@ export class Visitor {
     }, screens === "readable");
     await prepare(context);
     const visitor = new Visitor(context, await context.newPage());
-    await visitor.page.goto(`${daemon.address}${path}#token=${TOKEN}`);
+    await visitor.page.goto(`${daemon.address}${path}#token=${token}`);
     return visitor;
   }
 

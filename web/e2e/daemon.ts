@@ -1,12 +1,29 @@
 /** A daemon of its own for a test, in a directory of its own, behind a wire that can be cut. */
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const binary = process.env["TRL_BIN"] ?? "";
 export const TOKEN = "e2e-token-that-nobody-guesses-0123456789";
+
+/** The daemon said no. */
+export class Refused extends Error {
+  readonly code: string;
+  readonly hint: string | undefined;
+
+  constructor(message: string, { code, hint }: { code: string; hint?: string }) {
+    super(message);
+    this.code = code;
+    this.hint = hint;
+  }
+}
+
+interface Reply<R> {
+  result?: R;
+  error?: { message: string; data: { code: string; hint?: string } };
+}
 
 export class Daemon {
   readonly dir: string;
@@ -55,13 +72,31 @@ export class Daemon {
     this.#wire.target = this.#port;
   }
 
-  async down(): Promise<void> {
+  async down(signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
     const child = this.#process;
     this.#process = null;
     if (child?.exitCode !== null) return;
     const gone = new Promise((resolve) => child.once("exit", resolve));
-    child.kill("SIGTERM");
+    child.kill(signal);
     await gone;
+  }
+
+  /** What it knew is lost: sessions, requests, history. */
+  async forget(): Promise<void> {
+    await rm(join(this.dir, "data"), { recursive: true, force: true });
+  }
+
+  /** The rules of approval, in place of those there were, all at once. */
+  async rules(text: string): Promise<void> {
+    const dir = join(this.dir, "config/trl");
+    await mkdir(dir, { recursive: true });
+    await writeFile(join(dir, "approvals.new"), text);
+    await rename(join(dir, "approvals.new"), join(dir, "approvals.yaml"));
+  }
+
+  /** A token of its own. */
+  token(name: string, role: "viewer" | "agent" | "operator"): Promise<{ token: string; token_id: string }> {
+    return this.call("token.create", { name, role });
   }
 
   async stop(): Promise<void> {
@@ -76,8 +111,8 @@ export class Daemon {
       headers: { "Content-Type": "application/json", Authorization: `Bearer ${TOKEN}` },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
     });
-    const reply = (await response.json()) as { result?: R; error?: { message: string } };
-    if (reply.error !== undefined) throw new Error(reply.error.message);
+    const reply = (await response.json()) as Reply<R>;
+    if (reply.error !== undefined) throw new Refused(reply.error.message, reply.error.data);
     return reply.result as R;
   }
 }

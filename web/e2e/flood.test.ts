@@ -14,7 +14,7 @@ declare global {
 }
 
 test("50 MB of output do not freeze the page", async () => {
-  const visitor = await Visitor.arrive(daemon, "/w/flood", {}, "as people have it");
+  const visitor = await Visitor.arrive(daemon, "/w/flood", {}, { screens: "as people have it" });
   await visitor.newTerminal();
   const id = await visitor.terminalId;
   await visitor.page.evaluate(() => {
@@ -38,7 +38,7 @@ test("50 MB of output do not freeze the page", async () => {
 });
 
 test("reconnecting ten times does not cost memory", async () => {
-  const visitor = await Visitor.arrive(daemon, "/w/memory", {}, "as people have it");
+  const visitor = await Visitor.arrive(daemon, "/w/memory", {}, { screens: "as people have it" });
   await visitor.newTerminal();
   await visitor.run("seq 1 5000");
   const session = await visitor.context.newCDPSession(visitor.page);

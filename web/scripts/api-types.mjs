@@ -9,18 +9,12 @@ const document = JSON.parse(await readFile(source, "utf8"));
 const named = (schema) => `components["schemas"]["${schema.$ref.split("/").at(-1)}"]`;
 const row = ([method, { params, result }]) =>
   `  "${method}": { params: ${named(params)}; result: ${named(result)} };`;
-const map = (name, about, methods) =>
-  `/** ${about} */\nexport interface ${name} {\n${Object.entries(methods).map(row).join("\n")}\n}\n`;
-
 const text = [
   "// Made by scripts/api-types.mjs from docs/openapi.json.",
   astToString(await openapiTS(document)),
-  map("Methods", "What the daemon can do.", document["x-trl-methods"]),
-  map(
-    "Planned",
-    "Agreed, and not there yet: a daemon may answer UNKNOWN_METHOD.",
-    document["x-trl-planned"] ?? {},
-  ),
+  "/** What the daemon can do. */\nexport interface Methods {",
+  ...Object.entries(document["x-trl-methods"]).map(row),
+  "}\n",
 ].join("\n");
 
 const before = await readFile(target, "utf8").catch(() => "");

@@ -132,7 +132,10 @@ pub fn document() -> Value {
     });
     let paths = paths(&mut of);
     let mut schemas = of.take_definitions(true);
-    schemas.extend(envelopes(&requests));
+    for (name, schema) in envelopes(&requests) {
+        let before = schemas.insert(name.clone(), schema);
+        debug_assert!(before.is_none(), "two things are called {name}");
+    }
     json!({
         "openapi": "3.1.0",
         "info": {

@@ -1,5 +1,6 @@
 /** Requests to the daemon, with this visit's token. A token that is refused ends the visit. */
 import { logOut, visit } from "../auth/token";
+import { whyNot } from "./text";
 import type { ErrorDetail, Methods } from "./types";
 
 /** The daemon said no, or could not be reached (`status` 0). */
@@ -26,6 +27,7 @@ export class ApiError extends Error {
 
 /** What went wrong, for people. */
 export function told(error: unknown): string {
+  if (error instanceof ApiError) return whyNot(error);
   return error instanceof Error ? error.message : String(error);
 }
 

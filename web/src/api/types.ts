@@ -1,14 +1,16 @@
 /** Short names for what the daemon's description calls its types. */
-import type { components, Methods as Known, Planned } from "./schema.gen";
+import type { Coming } from "./coming";
+import type { components, Methods as Known } from "./schema.gen";
 
 type Schemas = components["schemas"];
 
-/** What can be asked for; a daemon that has no approvals yet says UNKNOWN_METHOD. */
-export type Methods = Known & Planned;
+/** What can be asked for, if the daemon has it. */
+export type Methods = Known & Omit<Coming, keyof Known>;
 export type SessionInfo = Schemas["SessionInfo"];
 export type SessionState = Schemas["SessionState"];
 export type ExecutionInfo = Schemas["ExecutionInfo"];
 export type RunResult = Schemas["RunResult"];
+export type ExecutionStatus = Schemas["ExecutionStatus"];
 export type Outcome = Schemas["Outcome"];
 export type OutputSlice = Schemas["OutputSlice"];
 export type TerminalInfo = Schemas["TerminalInfo"];
@@ -18,11 +20,17 @@ export type Info = Schemas["Info"];
 export type Encoding = Schemas["Encoding"];
 export type ErrorDetail = Schemas["ErrorDetail"];
 export type ApprovalRequest = Schemas["ApprovalRequest"];
+export type Executable = Schemas["Executable"];
+export type Decided = Schemas["AuditEntry"];
 export type RequestState = Schemas["RequestState"];
 export type RequestSegment = Schemas["Segment"];
 export type Verdict = Schemas["Verdict"];
+export type Refusal = Schemas["Refused"];
+export type RefusedPush = Schemas["RefusedPush"];
 export type Scope = Schemas["Scope"];
 export type Finding = Schemas["Finding"];
 export type Health = Schemas["Health"];
 export type Distribution = Schemas["Distribution"];
 export type Range = Schemas["Range"];
+export type CaseInfo = Schemas["CaseInfo"];
+export type CaseError = Schemas["CaseError"];

@@ -1,5 +1,6 @@
 /** The frame of every page: who is visiting, the rail, and the page itself, which is loaded when it is first wanted. */
 import { lazy, Suspense, useEffect, type JSX } from "react";
+import { daemon } from "../api/daemon";
 import { feed } from "../api/feed";
 import { isWaiting } from "../approvals/inbox";
 import { startNotifying } from "../approvals/notify";
@@ -15,6 +16,9 @@ import { route, type Route } from "./router";
 const WorkspacePage = lazy(() => import("../workspace/WorkspacePage"));
 const SessionsPage = lazy(() => import("../sessions/SessionsPage"));
 const SessionPage = lazy(() => import("../sessions/SessionPage"));
+const HistoryPage = lazy(() => import("../history/HistoryPage"));
+const FilesPage = lazy(() => import("../files/FilesPage"));
+const CasesPage = lazy(() => import("../cases/CasesPage"));
 const ApprovalsPage = lazy(() => import("../approvals/ApprovalsPage"));
 const DiagnosticsPage = lazy(() => import("../diagnostics/DiagnosticsPage"));
 const WelcomePage = lazy(() => import("../welcome/WelcomePage"));
@@ -24,7 +28,7 @@ export function App(): JSX.Element {
   const token = now.kind === "in" ? now.token : null;
   useEffect(() => {
     if (token === null) return;
-    const stops = [approvals.start(), startNotifying()];
+    const stops = [daemon.start(), approvals.start(), startNotifying()];
     feed.start();
     return () => {
       feed.stop();
@@ -60,6 +64,9 @@ const titles: Record<Route["page"], Key> = {
   workspace: "nav.workspace",
   sessions: "nav.sessions",
   session: "nav.sessions",
+  history: "nav.history",
+  files: "nav.files",
+  cases: "nav.cases",
   approvals: "nav.approvals",
   diagnostics: "nav.diagnostics",
   welcome: "nav.welcome",
@@ -82,6 +89,12 @@ function Page({ route }: { route: Route }): JSX.Element {
       return <SessionsPage />;
     case "session":
       return <SessionPage key={route.id} id={route.id} />;
+    case "history":
+      return <HistoryPage session={route.session} />;
+    case "files":
+      return <FilesPage of={route.of} />;
+    case "cases":
+      return <CasesPage />;
     case "approvals":
       return <ApprovalsPage />;
     case "diagnostics":

@@ -1,19 +1,26 @@
 /** The way around: pages, the state of the connection, language, look, leaving. */
 import type { JSX } from "react";
+import { can, useDaemonInfo } from "../api/daemon";
 import { feed, type FeedPhase } from "../api/feed";
+import type { Methods } from "../api/types";
 import { logOut } from "../auth/token";
 import { language, languages, useT, type Key, type Language } from "../i18n";
 import { IconButton } from "../ui/Button";
 import { Icon, Logo, type IconName } from "../ui/icons";
 import { useStore } from "../ui/store";
 import { choice, type Choice } from "../ui/theme";
-import { DEFAULT_WORKSPACE, go, pathOf, route, type Route } from "./router";
+import { DEFAULT_WORKSPACE, route, type Route } from "./router";
+import { To } from "./To";
 import "./rail.css";
 
-const pages: { to: Route; label: Key; icon: IconName }[] = [
+/** A page that needs a method is there when the daemon has it. */
+const pages: { to: Route; label: Key; icon: IconName; needs?: keyof Methods }[] = [
   { to: { page: "workspace", workspace: DEFAULT_WORKSPACE }, label: "nav.workspace", icon: "terminal" },
   { to: { page: "sessions" }, label: "nav.sessions", icon: "sessions" },
   { to: { page: "approvals" }, label: "nav.approvals", icon: "approvals" },
+  { to: { page: "history" }, label: "nav.history", icon: "history", needs: "session.history" },
+  { to: { page: "files" }, label: "nav.files", icon: "folder", needs: "fs.list" },
+  { to: { page: "cases" }, label: "nav.cases", icon: "cases", needs: "case.list" },
   { to: { page: "diagnostics" }, label: "nav.diagnostics", icon: "diagnostics" },
   { to: { page: "welcome" }, label: "nav.welcome", icon: "welcome" },
 ];
@@ -25,6 +32,8 @@ function isAt(now: Route, to: Route): boolean {
 export function Rail({ waiting }: { waiting: number }): JSX.Element {
   const t = useT();
   const now = useStore(route);
+  const info = useDaemonInfo();
+  const shown = pages.filter(({ needs }) => needs === undefined || can(info, needs));
   return (
     <header className="rail">
       <div className="brand" aria-hidden="true">
@@ -32,17 +41,8 @@ export function Rail({ waiting }: { waiting: number }): JSX.Element {
         <span>TRL</span>
       </div>
       <nav aria-label={t("nav.label")}>
-        {pages.map(({ to, label, icon }) => (
-          <a
-            key={label}
-            href={pathOf(to)}
-            aria-current={isAt(now, to) ? "page" : undefined}
-            onClick={(event) => {
-              if (event.metaKey || event.ctrlKey || event.shiftKey) return;
-              event.preventDefault();
-              go(to);
-            }}
-          >
+        {shown.map(({ to, label, icon }) => (
+          <To key={label} route={to} isHere={isAt(now, to)}>
             <Icon name={icon} />
             <span>{t(label)}</span>
             {to.page === "approvals" && waiting > 0 && (
@@ -51,7 +51,7 @@ export function Rail({ waiting }: { waiting: number }): JSX.Element {
                 <span className="sr-only">{t("approvals.count", { n: waiting })}</span>
               </span>
             )}
-          </a>
+          </To>
         ))}
       </nav>
       <span className="sr-only" role="status">

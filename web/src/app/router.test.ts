@@ -7,6 +7,12 @@ const routes: [string, Route][] = [
   ["/w/main/t-abc", { page: "workspace", workspace: "main", open: "t-abc" }],
   ["/sessions", { page: "sessions" }],
   ["/sessions/s-1", { page: "session", id: "s-1" }],
+  ["/history", { page: "history" }],
+  ["/history/s-1", { page: "history", session: "s-1" }],
+  ["/files", { page: "files" }],
+  ["/files/session/s-1", { page: "files", of: { kind: "session", id: "s-1" } }],
+  ["/files/workspace/a%20b", { page: "files", of: { kind: "workspace", id: "a b" } }],
+  ["/cases", { page: "cases" }],
   ["/approvals", { page: "approvals" }],
   ["/diagnostics", { page: "diagnostics" }],
   ["/welcome", { page: "welcome" }],
@@ -15,6 +21,10 @@ const routes: [string, Route][] = [
 test.each(routes)("%s is a page and has that address", (path, route) => {
   expect(parsePath(path)).toEqual(route);
   expect(pathOf(route)).toBe(path);
+});
+
+test("files of what is neither a session nor a workspace are of nothing", () => {
+  expect(parsePath("/files/etc/passwd")).toEqual({ page: "files" });
 });
 
 test("what is no address is the first page", () => {

@@ -3,10 +3,19 @@ import { createStore } from "../ui/store";
 
 export const DEFAULT_WORKSPACE = "main";
 
+/** Whose files. */
+export interface FilesOf {
+  kind: "session" | "workspace";
+  id: string;
+}
+
 export type Route =
   | { page: "workspace"; workspace: string; open?: string }
   | { page: "sessions" }
   | { page: "session"; id: string }
+  | { page: "history"; session?: string }
+  | { page: "files"; of?: FilesOf }
+  | { page: "cases" }
   | { page: "approvals" }
   | { page: "diagnostics" }
   | { page: "welcome" };
@@ -16,7 +25,14 @@ export function parsePath(path: string): Route {
   switch (first) {
     case "sessions":
       return second === "" ? { page: "sessions" } : { page: "session", id: second };
+    case "history":
+      return second === "" ? { page: "history" } : { page: "history", session: second };
+    case "files":
+      return isKind(second) && third !== ""
+        ? { page: "files", of: { kind: second, id: third } }
+        : { page: "files" };
     case "approvals":
+    case "cases":
     case "diagnostics":
     case "welcome":
       return { page: first };
@@ -31,6 +47,10 @@ export function parsePath(path: string): Route {
   }
 }
 
+function isKind(word: string): word is FilesOf["kind"] {
+  return word === "session" || word === "workspace";
+}
+
 export function pathOf(route: Route): string {
   switch (route.page) {
     case "workspace": {
@@ -40,6 +60,10 @@ export function pathOf(route: Route): string {
     }
     case "session":
       return `/sessions/${encodeURIComponent(route.id)}`;
+    case "history":
+      return route.session === undefined ? "/history" : `/history/${encodeURIComponent(route.session)}`;
+    case "files":
+      return route.of === undefined ? "/files" : `/files/${route.of.kind}/${encodeURIComponent(route.of.id)}`;
     default:
       return `/${route.page}`;
   }

@@ -8,10 +8,12 @@ import {
   type KeyboardEvent,
   type RefObject,
 } from "react";
+import { isOperator, useDaemonInfo } from "../api/daemon";
 import { useT, type Key } from "../i18n";
 import { Button } from "../ui/Button";
 import { Icon } from "../ui/icons";
 import { useStore } from "../ui/store";
+import { Decisions } from "./Decisions";
 import { fateWords } from "./FateLine";
 import { plain, type Item } from "./inbox";
 import { askPermission, permission } from "./notify";
@@ -23,11 +25,12 @@ import "./approvals.css";
 export default function ApprovalsPage(): JSX.Element {
   const t = useT();
   const { items, settled, isAsking, failure } = useStore(approvals.state);
+  const mayAnswer = isOperator(useDaemonInfo());
   return (
     <div className="page-body">
       <div className="page-head">
         <h1>{t("nav.approvals")}</h1>
-        {isAsking === true && <Notifications />}
+        {isAsking === true && mayAnswer && <Notifications />}
       </div>
       {failure !== null && (
         <p role="alert" className="danger-text">
@@ -38,13 +41,14 @@ export default function ApprovalsPage(): JSX.Element {
       {isAsking === true && items.length === 0 && (
         <Empty title="approvals.empty" hint="approvals.emptyHint" />
       )}
-      {items.length > 0 && <Inbox items={items} />}
+      {items.length > 0 && <Inbox items={items} mayAnswer={mayAnswer} />}
       {settled.length > 0 && <Settled items={settled} />}
+      {isAsking === true && mayAnswer && <Decisions />}
     </div>
   );
 }
 
-function Inbox({ items }: { items: readonly Item[] }): JSX.Element {
+function Inbox({ items, mayAnswer }: { items: readonly Item[]; mayAnswer: boolean }): JSX.Element {
   const t = useT();
   const list = useRef<HTMLOListElement>(null);
   const focus = useHold(list);
@@ -53,11 +57,15 @@ function Inbox({ items }: { items: readonly Item[] }): JSX.Element {
       <ol ref={list} className="inbox" onKeyDown={move} {...focus}>
         {items.map((item) => (
           <li key={item.request.request_id}>
-            <RequestCard item={item} />
+            <RequestCard item={item} mayAnswer={mayAnswer} />
           </li>
         ))}
       </ol>
-      <p className="muted small wide-only">{t("approvals.keys")}</p>
+      {mayAnswer ? (
+        <p className="muted small wide-only">{t("approvals.keys")}</p>
+      ) : (
+        <p className="muted small">{t("approvals.onlyOperators")}</p>
+      )}
     </>
   );
 }

@@ -1,13 +1,24 @@
 /** One command that waits: what it is, which parts need a decision, how long there is, and the answers. */
 import { useRef, useState, type JSX, type KeyboardEvent } from "react";
-import { go, pathOf } from "../app/router";
-import type { ApprovalRequest, Scope } from "../api/types";
+import { To } from "../app/To";
+import type { ApprovalRequest, Executable, Scope } from "../api/types";
 import { useT, type Key } from "../i18n";
 import { Button } from "../ui/Button";
 import { ago, useNow } from "../ui/time";
 import { AnswerForm } from "./AnswerForm";
 import { FateLine } from "./FateLine";
-import { clock, isWaiting, pieces, plain, remaining, wouldAllow, type Item } from "./inbox";
+import {
+  clock,
+  isEditable,
+  isWaiting,
+  pieces,
+  placeOf,
+  plain,
+  remaining,
+  standsFor,
+  wouldAllow,
+  type Item,
+} from "./inbox";
 import { approvals, type Answer } from "./requests";
 
 /** From here on the time that is left is shown as urgent. */
@@ -21,13 +32,14 @@ const yes: { scope: Scope; key: string; label: Key }[] = [
 
 type Mode = "look" | "edit" | "reject";
 
-export function RequestCard({ item }: { item: Item }): JSX.Element {
+export function RequestCard({ item, mayAnswer }: { item: Item; mayAnswer: boolean }): JSX.Element {
   const t = useT();
   const { request, fate } = item;
   const [mode, setMode] = useState<Mode>("look");
   const card = useRef<HTMLElement>(null);
   const offered = yes.filter(({ scope }) => request.scopes.includes(scope));
-  const mayAnswer = isWaiting(item) && fate.kind !== "sending";
+  const isOpen = mayAnswer && isWaiting(item);
+  const isReady = isOpen && fate.kind !== "sending";
 
   const look = () => {
     setMode("look");
@@ -40,10 +52,10 @@ export function RequestCard({ item }: { item: Item }): JSX.Element {
     });
   };
   const press = (event: KeyboardEvent) => {
-    if (event.target !== card.current || event.ctrlKey || event.metaKey || event.altKey || !mayAnswer) return;
+    if (event.target !== card.current || event.ctrlKey || event.metaKey || event.altKey || !isReady) return;
     const chosen = offered.find(({ key }) => key === event.key);
     if (chosen !== undefined) answer({ decision: "approve", scope: chosen.scope });
-    else if (event.key === "e") setMode("edit");
+    else if (event.key === "e" && isEditable(request)) setMode("edit");
     else if (event.key === "r") setMode("reject");
     else return;
     event.preventDefault();
@@ -61,13 +73,13 @@ export function RequestCard({ item }: { item: Item }): JSX.Element {
       <Head request={request} isWaiting={isWaiting(item)} />
       <Command request={request} />
       <Parts request={request} />
-      {isWaiting(item) && mode === "look" && (
+      {isOpen && mode === "look" && (
         <div className="request-answers">
           {offered.map(({ scope, key, label }, at) => (
             <Button
               key={scope}
               kind={at === 0 ? "primary" : "plain"}
-              disabled={!mayAnswer}
+              disabled={!isReady}
               aria-keyshortcuts={key}
               onClick={() => answer({ decision: "approve", scope })}
             >
@@ -75,17 +87,19 @@ export function RequestCard({ item }: { item: Item }): JSX.Element {
               <kbd aria-hidden="true">{key.toUpperCase()}</kbd>
             </Button>
           ))}
-          <Button disabled={!mayAnswer} aria-keyshortcuts="e" onClick={() => setMode("edit")}>
-            {t("approvals.edit")}
-            <kbd aria-hidden="true">E</kbd>
-          </Button>
-          <Button kind="danger" disabled={!mayAnswer} aria-keyshortcuts="r" onClick={() => setMode("reject")}>
+          {isEditable(request) && (
+            <Button disabled={!isReady} aria-keyshortcuts="e" onClick={() => setMode("edit")}>
+              {t("approvals.edit")}
+              <kbd aria-hidden="true">E</kbd>
+            </Button>
+          )}
+          <Button kind="danger" disabled={!isReady} aria-keyshortcuts="r" onClick={() => setMode("reject")}>
             {t("approvals.reject")}
             <kbd aria-hidden="true">R</kbd>
           </Button>
         </div>
       )}
-      {isWaiting(item) && mode === "edit" && (
+      {isOpen && mode === "edit" && (
         <AnswerForm
           label={t("approvals.instead")}
           submit={t("approvals.runInstead")}
@@ -95,7 +109,7 @@ export function RequestCard({ item }: { item: Item }): JSX.Element {
           onSubmit={(command) => answer({ decision: "approve", command })}
         />
       )}
-      {isWaiting(item) && mode === "reject" && (
+      {isOpen && mode === "reject" && (
         <AnswerForm
           label={t("approvals.why")}
           submit={t("approvals.reject")}
@@ -121,19 +135,14 @@ function focusNext(from: HTMLElement | null): void {
 function Head({ request, isWaiting }: { request: ApprovalRequest; isWaiting: boolean }): JSX.Element {
   const t = useT();
   const now = useNow(1_000);
-  const to = { page: "session", id: request.session_id } as const;
   return (
     <header className="request-head">
-      <a
-        href={pathOf(to)}
-        onClick={(event) => {
-          if (event.metaKey || event.ctrlKey || event.shiftKey) return;
-          event.preventDefault();
-          go(to);
-        }}
-      >
-        {request.session_name ?? request.session_id}
-      </a>
+      {request.session_id == null ? (
+        <strong>{placeOf(request)}</strong>
+      ) : (
+        <To route={{ page: "session", id: request.session_id }}>{placeOf(request)}</To>
+      )}
+      {request.terminal_id != null && <span className="badge busy">{t("workspace.terminal")}</span>}
       {request.case_id != null && <span className="badge busy">{request.case_id}</span>}
       <span className="muted">{t("approvals.asked", { who: request.origin })}</span>
       <span className="muted">{ago(t, request.created_at, now)}</span>
@@ -178,6 +187,7 @@ function Parts({ request }: { request: ApprovalRequest }): JSX.Element {
   const t = useT();
   const parts = request.segments.filter(({ verdict }) => verdict !== "allow");
   const allowed = wouldAllow(request);
+  const executables = request.executables ?? [];
   const isWider = request.scopes.some((scope) => scope !== "once");
   return (
     <dl className="request-facts">
@@ -202,6 +212,16 @@ function Parts({ request }: { request: ApprovalRequest }): JSX.Element {
           {request.runtime !== "host" && <span className="muted"> · {request.runtime}</span>}
         </dd>
       </div>
+      {executables.length > 0 && (
+        <div>
+          <dt>{t("approvals.names")}</dt>
+          <dd className="request-names">
+            {executables.map((one) => (
+              <Name key={one.name} executable={one} />
+            ))}
+          </dd>
+        </div>
+      )}
       {isWider && allowed.length > 0 && (
         <div>
           <dt>{t("approvals.allows")}</dt>
@@ -212,12 +232,30 @@ function Parts({ request }: { request: ApprovalRequest }): JSX.Element {
           </dd>
         </div>
       )}
-      {request.approval_boundary === "advisory" && (
+      {request.terminal_id != null && (
         <div>
-          <dt>{t("approvals.boundary")}</dt>
-          <dd className="warn-text">{t("approvals.advisory")}</dd>
+          <dt>{t("approvals.covers")}</dt>
+          <dd className="warn-text">{t("approvals.typed")}</dd>
         </div>
       )}
+      <div>
+        <dt>{t("approvals.boundary")}</dt>
+        {request.approval_boundary === "advisory" ? (
+          <dd className="warn-text">{t("approvals.advisory")}</dd>
+        ) : (
+          <dd>{t("approvals.enforced")}</dd>
+        )}
+      </div>
     </dl>
+  );
+}
+
+/** What would be run under a name: a function of that name, or no file at all, is worth a second look. */
+function Name({ executable }: { executable: Executable }): JSX.Element {
+  const { text, isOdd } = standsFor(executable);
+  return (
+    <span className={isOdd ? "warn-text" : ""}>
+      <code>{plain(executable.name)}</code> <span aria-hidden="true">→</span> <code>{plain(text)}</code>
+    </span>
   );
 }

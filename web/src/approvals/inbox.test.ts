@@ -4,13 +4,16 @@ import {
   clock,
   fateAfter,
   heard,
+  isEditable,
   isWaiting,
   news,
   pieces,
+  placeOf,
   plain,
   released,
   remaining,
   resolved,
+  standsFor,
   withFate,
   wouldAllow,
   type Item,
@@ -147,4 +150,29 @@ test("only what begins to wait while nobody looks is news", () => {
 test("what is not seen is written out", () => {
   expect(plain("echo a\n\tb 完成 é")).toBe("echo a\n\tb 完成 é");
   expect(plain("rm \u202Efdp.x \u200b\r\u001b[8m")).toBe("rm ⟨U+202E⟩fdp.x ⟨U+200B⟩⟨U+000D⟩⟨U+001B⟩[8m");
+});
+
+test("a request of a session or of a terminal has a name, and only text can be edited", () => {
+  const of = (about: object) => ({ ...a, ...about });
+  expect(placeOf(of({ session_id: "s-1", session_name: "deploy" }))).toBe("deploy");
+  expect(placeOf(of({ session_id: "s-1" }))).toBe("s-1");
+  expect(placeOf(of({ terminal_id: "t-1" }))).toBe("t-1");
+  expect([isEditable(of({ session_id: "s-1" })), isEditable(of({ terminal_id: "t-1" }))]).toEqual([
+    true,
+    false,
+  ]);
+});
+
+test("a name that does not stand for a file or the shell's own is odd", () => {
+  expect(standsFor({ name: "ls", what: "file", path: "/bin/ls" })).toEqual({ text: "/bin/ls", isOdd: false });
+  expect(standsFor({ name: "cd", what: "builtin" })).toEqual({ text: "builtin", isOdd: false });
+  expect(standsFor({ name: "ls", what: "function" })).toEqual({ text: "function", isOdd: true });
+  expect(standsFor({ name: "x", what: "missing" }).isOdd).toBe(true);
+});
+
+test("an answer that is refused for a reason says the reason", () => {
+  expect(fateAfter({ code: "APPROVAL_DENIED", message: "a rule forbids it", hint: "not here" })).toEqual({
+    kind: "failed",
+    why: "a rule forbids it: not here",
+  });
 });

@@ -4,7 +4,8 @@
  * Oldest first. While somebody points at the list nothing in it moves: what is settled stays where it was, what is new comes
  * last. When they look away, what is settled leaves the list.
  */
-import type { ApprovalRequest, RequestSegment, RequestState, Verdict } from "../api/types";
+import { whyNot } from "../api/text";
+import type { ApprovalRequest, Executable, RequestSegment, RequestState, Verdict } from "../api/types";
 
 export type Fate =
   /** It waits. */
@@ -73,6 +74,7 @@ export function released(items: readonly Item[]): { waiting: Item[]; settled: It
 export function fateAfter(refusal: {
   code: string;
   message: string;
+  hint?: string | undefined;
   facts?: Readonly<Record<string, unknown>>;
 }): Fate {
   const { state, by } = refusal.facts ?? {};
@@ -89,7 +91,7 @@ export function fateAfter(refusal: {
     case "REQUEST_NOT_FOUND":
       return { kind: "gone" };
     default:
-      return { kind: "failed", why: refusal.message };
+      return { kind: "failed", why: whyNot(refusal) };
   }
 }
 
@@ -134,6 +136,21 @@ export function pieces(command: string, segments: readonly RequestSegment[]): Pi
   }
   if (at < bytes.length) found.push({ text: text(at, bytes.length), verdict: null });
   return found;
+}
+
+/** Where it is to run, for people: a session or a terminal by its name, or as it is known to the daemon. */
+export function placeOf({ session_name, session_id, terminal_id }: ApprovalRequest): string {
+  return session_name ?? session_id ?? terminal_id ?? "";
+}
+
+/** Whether something else may be run in its place: a terminal is opened as it was asked for, or not. */
+export function isEditable(request: ApprovalRequest): boolean {
+  return request.terminal_id == null;
+}
+
+/** What a name stands for: a file, or what else; `odd` when it is not what one takes it for. */
+export function standsFor({ what, path }: Executable): { text: string; isOdd: boolean } {
+  return { text: path ?? what, isOdd: what !== "file" && what !== "builtin" && what !== "keyword" };
 }
 
 /** What a yes that reaches further than this once would allow, each named once. */

@@ -1,8 +1,9 @@
 /** A word to a person who looks elsewhere: a notification of the browser for each command that begins to wait meanwhile. */
+import { daemon, isOperator } from "../api/daemon";
 import { go } from "../app/router";
 import { t } from "../i18n";
 import { createStore, type Store } from "../ui/store";
-import { news } from "./inbox";
+import { news, placeOf } from "./inbox";
 import { approvals } from "./requests";
 
 export type Permission = NotificationPermission | "impossible";
@@ -34,13 +35,9 @@ export function startNotifying(): () => void {
       notification.close();
       shown.delete(id);
     }
-    if (current() !== "granted") return;
+    if (current() !== "granted" || !isOperator(daemon.state.get())) return;
     for (const { request } of found.tell) {
-      const notification = notify(
-        request.session_name ?? request.session_id,
-        request.command,
-        request.request_id,
-      );
+      const notification = notify(placeOf(request), request.command, request.request_id);
       if (notification !== null) shown.set(request.request_id, notification);
     }
   };

@@ -3,7 +3,7 @@ import { useEffect, useState, type JSX } from "react";
 import { feed } from "../api/feed";
 import { call, told } from "../api/http";
 import type { Info, Stats } from "../api/types";
-import { go, pathOf } from "../app/router";
+import { To } from "../app/To";
 import { isWaiting } from "../approvals/inbox";
 import { approvals } from "../approvals/requests";
 import { useT, type Key, type T } from "../i18n";
@@ -163,15 +163,7 @@ function ActiveSessions(): JSX.Element {
         ))}
         <div>
           <dt>
-            <a
-              href={pathOf({ page: "approvals" })}
-              onClick={(event) => {
-                event.preventDefault();
-                go({ page: "approvals" });
-              }}
-            >
-              {t("diagnostics.approvals")}
-            </a>
+            <To route={{ page: "approvals" }}>{t("diagnostics.approvals")}</To>
           </dt>
           <dd>{isAsking === false ? t("diagnostics.notAsked") : items.filter(isWaiting).length}</dd>
         </div>

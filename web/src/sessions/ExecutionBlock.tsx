@@ -1,13 +1,16 @@
 /** A command and what came of it. */
 import { memo, useLayoutEffect, useRef, type JSX, type RefObject } from "react";
+import { To } from "../app/To";
 import { call, told } from "../api/http";
+import { whyNot } from "../api/text";
+import type { ExecutionInfo } from "../api/types";
 import { useT } from "../i18n";
 import { Button, IconButton } from "../ui/Button";
 import { duration, size, useNow } from "../ui/time";
 import { toast } from "../ui/toasts";
 import { Coloured } from "./Coloured";
 import { saveOutput } from "./download";
-import type { ExecutionView, Segment, StreamName } from "./execution";
+import { isUnderWay, type ExecutionView, type Segment, type StreamName } from "./execution";
 
 export const ExecutionBlock = memo(function ExecutionBlock({
   view,
@@ -18,7 +21,7 @@ export const ExecutionBlock = memo(function ExecutionBlock({
 }): JSX.Element {
   const t = useT();
   const { info, segments, isLoaded } = view;
-  const { output, scrolled } = useTail(info.status !== "done", segments);
+  const { output, scrolled } = useTail(isUnderWay(view), segments);
   const hasOutput = info.stdout_bytes + info.stderr_bytes > 0;
   return (
     <article className="block" aria-label={info.command}>
@@ -105,10 +108,16 @@ function save(id: string, stream: StreamName): void {
   saveOutput(id, stream).catch((error: unknown) => toast(told(error), { kind: "error" }));
 }
 
-function Status({ view: { info, outcome } }: { view: ExecutionView }): JSX.Element {
+function Status({ view }: { view: ExecutionView }): JSX.Element {
   const t = useT();
-  if (info.status !== "done")
-    return <Running id={info.execution_id} createdAt={info.created_at} isQueued={info.status === "queued"} />;
+  const { info, outcome } = view;
+  if (isUnderWay(view)) return <UnderWay info={info} />;
+  if (view.refusal !== null || info.status === "unknown")
+    return (
+      <span className="block-status">
+        <span className="badge bad">{t(view.refusal === null ? "session.unknown" : "session.refused")}</span>
+      </span>
+    );
   const code = info.exit_code ?? outcome?.exit_code ?? 0;
   return (
     <span className="block-status">
@@ -118,33 +127,32 @@ function Status({ view: { info, outcome } }: { view: ExecutionView }): JSX.Eleme
   );
 }
 
-function Running({
-  id,
-  createdAt,
-  isQueued,
-}: {
-  id: string;
-  createdAt: string;
-  isQueued: boolean;
-}): JSX.Element {
+function UnderWay({ info: { execution_id, status, created_at } }: { info: ExecutionInfo }): JSX.Element {
   const t = useT();
   const now = useNow(500);
   const cancel = () => {
-    call("exec.cancel", { execution_id: id }).catch((error: unknown) =>
-      toast(told(error), { kind: "error" }),
-    );
+    call("exec.cancel", { execution_id }).catch((error: unknown) => toast(told(error), { kind: "error" }));
   };
   return (
     <span className="block-status">
-      <span className="muted">{duration(Math.max(0, now - Date.parse(createdAt)))}</span>
-      <span className="badge busy">{t(isQueued ? "session.queued" : "state.running")}</span>
+      <span className="muted">{duration(Math.max(0, now - Date.parse(created_at)))}</span>
+      {status === "waiting_hitl" ? (
+        <To route={{ page: "approvals" }} className="badge warn">
+          {t("session.held")}
+        </To>
+      ) : (
+        <span className="badge busy">{t(status === "queued" ? "session.queued" : "state.running")}</span>
+      )}
       <IconButton icon="stop" label={t("session.cancel")} onClick={cancel} />
     </span>
   );
 }
 
-function Remarks({ view: { outcome } }: { view: ExecutionView }): JSX.Element | null {
+function Remarks({ view: { info, outcome, refusal } }: { view: ExecutionView }): JSX.Element | null {
   const t = useT();
+  if (refusal !== null) return <p className="block-foot danger-text small">{whyNot(refusal)}</p>;
+  if (info.status === "unknown")
+    return <p className="block-foot warn-text small">{t("session.unknownHint")}</p>;
   if (outcome === null) return null;
   const remarks = [
     outcome.timed_out ? t("session.timedOut") : "",

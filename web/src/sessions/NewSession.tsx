@@ -1,6 +1,9 @@
-import { useState, type JSX, type SyntheticEvent } from "react";
+import { useEffect, useState, type JSX, type SyntheticEvent } from "react";
 import { go } from "../app/router";
+import { can, useDaemonInfo } from "../api/daemon";
 import { call, told } from "../api/http";
+import type { CaseInfo } from "../api/types";
+import { standingOf } from "../cases/cases";
 import { useT } from "../i18n";
 import { Button } from "../ui/Button";
 
@@ -10,6 +13,8 @@ export function NewSession({ onDone }: { onDone: () => void }): JSX.Element {
   const [name, setName] = useState("");
   const [shell, setShell] = useState("");
   const [dir, setDir] = useState("");
+  const [chosen, setChosen] = useState("");
+  const cases = useCases();
   const [failure, setFailure] = useState<string | null>(null);
 
   const make = async (event: SyntheticEvent) => {
@@ -19,6 +24,7 @@ export function NewSession({ onDone }: { onDone: () => void }): JSX.Element {
         ...(name === "" ? {} : { name }),
         ...(shell === "" ? {} : { shell }),
         ...(dir === "" ? {} : { working_dir: dir }),
+        ...(chosen === "" ? {} : { case_id: chosen }),
       });
       onDone();
       go({ page: "session", id: made.session_id });
@@ -41,6 +47,17 @@ export function NewSession({ onDone }: { onDone: () => void }): JSX.Element {
         {t("sessions.dir")}
         <input value={dir} placeholder="~" onChange={(event) => setDir(event.target.value)} />
       </label>
+      {cases.length > 0 && (
+        <label>
+          {t("sessions.case")}
+          <select value={chosen} onChange={(event) => setChosen(event.target.value)}>
+            <option value="">–</option>
+            {cases.map(({ case_id }) => (
+              <option key={case_id}>{case_id}</option>
+            ))}
+          </select>
+        </label>
+      )}
       <Button type="submit" kind="primary">
         {t("sessions.make")}
       </Button>
@@ -54,4 +71,19 @@ export function NewSession({ onDone }: { onDone: () => void }): JSX.Element {
       )}
     </form>
   );
+}
+
+/** Those that a session can be created from. */
+function useCases(): readonly CaseInfo[] {
+  const [cases, setCases] = useState<readonly CaseInfo[]>([]);
+  const isThere = can(useDaemonInfo(), "case.list");
+  useEffect(() => {
+    if (!isThere) return;
+    call("case.list", {}).then(
+      (found) => setCases(found.cases.filter((one) => standingOf(one) !== "broken")),
+      // Then the daemon chooses.
+      () => undefined,
+    );
+  }, [isThere]);
+  return cases;
 }

@@ -1,4 +1,5 @@
 import { useRef, useState, type JSX, type SyntheticEvent } from "react";
+import { To } from "../app/To";
 import { told } from "../api/http";
 import type { SessionState } from "../api/types";
 import { useT } from "../i18n";
@@ -17,7 +18,8 @@ export function RunBox({
   const t = useT();
   const [command, setCommand] = useState("");
   const back = useRef(0);
-  const isBusy = state === "running";
+  const isHeld = state === "waiting_hitl";
+  const isBusy = isHeld || state === "running";
 
   const run = async (event?: SyntheticEvent) => {
     event?.preventDefault();
@@ -57,8 +59,13 @@ export function RunBox({
         }}
       />
       <Button type="submit" kind="primary" icon="play" disabled={isBusy}>
-        {t(isBusy ? "session.busy" : "session.run")}
+        {t(isHeld ? "session.held" : isBusy ? "session.busy" : "session.run")}
       </Button>
+      {isHeld && (
+        <p className="run-held warn-text small" role="status">
+          {t("session.heldHint")} <To route={{ page: "approvals" }}>{t("session.inbox")}</To>
+        </p>
+      )}
     </form>
   );
 }

@@ -1,6 +1,8 @@
 /** One session: its commands as blocks, oldest first, and a line to run the next. */
 import { useEffect, useMemo, type JSX } from "react";
 import { go } from "../app/router";
+import { To } from "../app/To";
+import { can, useDaemonInfo } from "../api/daemon";
 import { call, told } from "../api/http";
 import type { SessionInfo } from "../api/types";
 import { useT } from "../i18n";
@@ -10,7 +12,7 @@ import { toast } from "../ui/toasts";
 import { Conversation } from "./conversation";
 import { ExecutionBlock } from "./ExecutionBlock";
 import { RunBox } from "./RunBox";
-import { isOver } from "./sessions";
+import { canOpen, isOver } from "./sessions";
 import { StatePill } from "./StatePill";
 import "./sessions.css";
 
@@ -26,6 +28,7 @@ export default function SessionPage({ id }: { id: string }): JSX.Element {
         <h1>{session?.name ?? id}</h1>
         {session !== null && <StatePill state={session.state} />}
         {session !== null && <Facts session={session} />}
+        <Ways id={id} />
         {session !== null && <Actions session={session} />}
       </div>
       {failure !== null && <p className="danger-text session-failure">{failure}</p>}
@@ -68,6 +71,14 @@ function Facts({ session }: { session: SessionInfo }): JSX.Element {
         <dt>{t("sessions.owner")}</dt>
         <dd>{session.owner}</dd>
       </div>
+      {session.case_id != null && (
+        <div>
+          <dt>{t("sessions.case")}</dt>
+          <dd>
+            <To route={{ page: "cases" }}>{session.case_id}</To>
+          </dd>
+        </div>
+      )}
       {session.ended != null && (
         <div>
           <dt>{t("session.ended")}</dt>
@@ -75,6 +86,20 @@ function Facts({ session }: { session: SessionInfo }): JSX.Element {
         </div>
       )}
     </dl>
+  );
+}
+
+/** To what else there is of this session, if the daemon has it. */
+function Ways({ id }: { id: string }): JSX.Element {
+  const t = useT();
+  const info = useDaemonInfo();
+  return (
+    <>
+      {can(info, "fs.list") && (
+        <To route={{ page: "files", of: { kind: "session", id } }}>{t("nav.files")}</To>
+      )}
+      {can(info, "session.history") && <To route={{ page: "history", session: id }}>{t("nav.history")}</To>}
+    </>
   );
 }
 
@@ -87,7 +112,7 @@ function Actions({ session }: { session: SessionInfo }): JSX.Element | null {
   if (state === "terminated") return null;
   return (
     <div className="session-actions">
-      {state === "closed" ? (
+      {canOpen(state) ? (
         <Button onClick={attempt(() => call("session.get", { session_id }))}>{t("sessions.open")}</Button>
       ) : (
         <Button onClick={attempt(() => call("session.close", { session_id }))}>{t("session.close")}</Button>

@@ -1,6 +1,7 @@
 /** Every session the token may see, live ones first. */
 import { useEffect, useState, type JSX } from "react";
-import { go, pathOf } from "../app/router";
+import { go } from "../app/router";
+import { To } from "../app/To";
 import { call, told } from "../api/http";
 import { useT } from "../i18n";
 import { Button } from "../ui/Button";
@@ -8,7 +9,7 @@ import { useStore } from "../ui/store";
 import { ago, useNow } from "../ui/time";
 import { toast } from "../ui/toasts";
 import { NewSession } from "./NewSession";
-import { isOver, sessions, type Listed } from "./sessions";
+import { canOpen, isOver, sessions, type Listed } from "./sessions";
 import { StatePill } from "./StatePill";
 import "./sessions.css";
 
@@ -76,24 +77,20 @@ function Table({ listed, label }: { listed: readonly Listed[]; label: string }):
 
 function Row({ session, last, now }: Listed & { now: number }): JSX.Element {
   const t = useT();
-  const to = { page: "session", id: session.session_id } as const;
   const command = session.running?.command ?? last?.command;
   return (
     <tr>
       <td>
-        <StatePill state={session.state} />
+        {session.state === "waiting_hitl" ? (
+          <To route={{ page: "approvals" }}>
+            <StatePill state={session.state} />
+          </To>
+        ) : (
+          <StatePill state={session.state} />
+        )}
       </td>
       <td>
-        <a
-          href={pathOf(to)}
-          onClick={(event) => {
-            if (event.metaKey || event.ctrlKey || event.shiftKey) return;
-            event.preventDefault();
-            go(to);
-          }}
-        >
-          {session.name ?? session.session_id}
-        </a>
+        <To route={{ page: "session", id: session.session_id }}>{session.name ?? session.session_id}</To>
       </td>
       <td className="command">
         {command === undefined ? <span className="muted">–</span> : <code title={command}>{command}</code>}
@@ -106,7 +103,7 @@ function Row({ session, last, now }: Listed & { now: number }): JSX.Element {
         {ago(t, session.created_at, now)}
       </td>
       <td className="muted nowrap">
-        {session.state === "closed" ? (
+        {canOpen(session.state) ? (
           <Button onClick={() => void open(session.session_id)}>{t("sessions.open")}</Button>
         ) : (
           ago(t, session.last_activity, now)

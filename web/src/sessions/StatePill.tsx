@@ -2,7 +2,8 @@ import type { JSX } from "react";
 import type { SessionState } from "../api/types";
 import { useT, type Key } from "../i18n";
 
-const words: Record<SessionState | "waiting_hitl", Key> = {
+const words: Record<SessionState, Key> = {
+  uninitialized: "state.uninitialized",
   waiting_hitl: "state.waiting",
   creating: "state.creating",
   ready: "state.ready",
@@ -18,6 +19,7 @@ const dots: Partial<Record<string, string>> = {
   idle: "good",
   running: "busy",
   creating: "warn",
+  uninitialized: "bad",
 };
 
 export function StatePill({ state }: { state: SessionState }): JSX.Element {

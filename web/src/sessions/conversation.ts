@@ -7,9 +7,17 @@
 import { call, told } from "../api/http";
 import { feed } from "../api/feed";
 import { follow } from "../api/sse";
-import type { Outcome, SessionInfo } from "../api/types";
+import type { Outcome, RefusedPush, SessionInfo } from "../api/types";
 import { createStore, type Store } from "../ui/store";
-import { merged, withOutcome, withOutput, withResult, type ExecutionView, type Pushed } from "./execution";
+import {
+  merged,
+  withOutcome,
+  withOutput,
+  withRefusal,
+  withResult,
+  type ExecutionView,
+  type Pushed,
+} from "./execution";
 
 /** Commands whose output is read without being asked for: the newest. */
 const READ_AT_ONCE = 12;
@@ -71,6 +79,8 @@ export class Conversation {
   load(id: string): void {
     const view = this.#find(id);
     if (view === undefined || this.#followed.has(id)) return;
+    // Nothing is kept of these.
+    if (view.refusal !== null || view.info.status === "unknown") return;
     this.#followed.add(id);
     const reading = view.info.status === "done" ? this.#read(id) : this.#follow(id);
     reading.catch(() => this.#followed.delete(id));
@@ -82,6 +92,8 @@ export class Conversation {
       ({ event, data }) => {
         if (event === "output") this.#change(id, (view) => withOutput(view, JSON.parse(data) as Pushed));
         if (event === "exit") this.#change(id, (view) => withOutcome(view, JSON.parse(data) as Outcome));
+        if (event === "refused")
+          this.#change(id, (view) => withRefusal(view, (JSON.parse(data) as RefusedPush).error));
       },
       this.#over.signal,
     );

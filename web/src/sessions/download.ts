@@ -1,6 +1,7 @@
 /** All that is left of a command's output, as a file. */
 import { call } from "../api/http";
 import { bytesOf } from "../api/text";
+import { saveBytes } from "../ui/save";
 import type { StreamName } from "./execution";
 
 /** More than this does not become a file in a browser. */
@@ -19,10 +20,5 @@ export async function saveOutput(execution_id: string, stream: StreamName): Prom
     if (slice.done || slice.next === since || slice.next > MOST_BYTES) break;
     since = slice.next;
   }
-  const address = URL.createObjectURL(new Blob(pieces, { type: "application/octet-stream" }));
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = `${execution_id}.${stream}.txt`;
-  link.click();
-  URL.revokeObjectURL(address);
+  saveBytes(new Blob(pieces, { type: "application/octet-stream" }), `${execution_id}.${stream}.txt`);
 }

@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
 import type { ExecutionInfo, RunResult } from "../api/types";
 import {
+  isUnderWay,
   merged,
   MOST_SHOWN,
   viewOf,
   withOutput,
+  withRefusal,
   withResult,
   type ExecutionView,
   type Segment,
@@ -87,4 +89,22 @@ test("newer news keep what was heard", () => {
     ["e-2", "running", 0],
     ["e-1", "done", 1],
   ]);
+});
+
+test("what waits for a person is under way; what was refused, or whose end nobody knows, is not", () => {
+  const of = (status: ExecutionInfo["status"]) => viewOf({ ...info, status });
+  expect(
+    (["queued", "waiting_hitl", "running", "done", "unknown"] as const).map((s) => isUnderWay(of(s))),
+  ).toEqual([true, true, true, false, false]);
+  expect(isUnderWay(withRefusal(of("waiting_hitl"), { code: "APPROVAL_DENIED", message: "no" }))).toBe(false);
+});
+
+test("a refused command stays in its place though the daemon forgets it, any other goes", () => {
+  const [first, second, third] = ["1", "2", "3"].map((at) =>
+    viewOf({ ...info, execution_id: `e-${at}`, created_at: at }),
+  ) as [ExecutionView, ExecutionView, ExecutionView];
+  const refused = withRefusal(second, { code: "APPROVAL_DENIED", message: "no" });
+  const views = merged([first, refused, third], [third.info]);
+  expect(views.map((view) => view.info.execution_id)).toEqual(["e-2", "e-3"]);
+  expect(views[0]?.refusal?.message).toBe("no");
 });

@@ -1,6 +1,14 @@
 /** One command as it is shown: what is known of it, and its output as far as it came. Pure. */
 import { bytesOf, decode } from "../api/text";
-import type { Encoding, ExecutionInfo, Outcome, Range, RunResult } from "../api/types";
+import type {
+  Encoding,
+  ExecutionInfo,
+  ExecutionStatus,
+  Outcome,
+  Range,
+  Refusal,
+  RunResult,
+} from "../api/types";
 
 export type StreamName = "stdout" | "stderr";
 
@@ -13,6 +21,8 @@ export interface ExecutionView {
   info: ExecutionInfo;
   segments: readonly Segment[];
   outcome: Outcome | null;
+  /** Why it was not run after all. */
+  refusal: Refusal | null;
   /** Whether its output was asked for. */
   isLoaded: boolean;
 }
@@ -29,7 +39,13 @@ export interface Pushed {
 }
 
 export function viewOf(info: ExecutionInfo): ExecutionView {
-  return { info, segments: [], outcome: null, isLoaded: false };
+  return { info, segments: [], outcome: null, refusal: null, isLoaded: false };
+}
+
+/** Whether something may still come of it. */
+export function isUnderWay(view: ExecutionView): boolean {
+  const over: readonly ExecutionStatus[] = ["done", "unknown"];
+  return view.refusal === null && !over.includes(view.info.status);
 }
 
 export function withOutput(
@@ -72,6 +88,11 @@ export function withOutcome(view: ExecutionView, outcome: Outcome): ExecutionVie
   return { ...view, outcome, info: { ...view.info, status: "done", exit_code: outcome.exit_code } };
 }
 
+/** A rule or a person said no. */
+export function withRefusal(view: ExecutionView, refusal: Refusal): ExecutionView {
+  return { ...view, refusal };
+}
+
 /** From a result with its text: stdout, then stderr, each with the place of what is not shown. */
 export function withResult(view: ExecutionView, result: RunResult): ExecutionView {
   const segments = (["stdout", "stderr"] as const).flatMap((stream) => {
@@ -111,15 +132,19 @@ function lineAfter(bytes: Uint8Array, at: number): number {
   return found < 0 || found + 1 >= bytes.length ? at : found + 1;
 }
 
-/** The newest state of every command, in the order they were asked for; what is known of their output stays. */
+/**
+ * The newest state of every command, in the order they were asked for; what is known of their output stays. The daemon
+ * forgets what was refused: that is shown for as long as somebody looks.
+ */
 export function merged(views: readonly ExecutionView[], infos: readonly ExecutionInfo[]): ExecutionView[] {
   const known = new Map(views.map((view) => [view.info.execution_id, view]));
-  return [...infos]
-    .sort((a, b) => a.created_at.localeCompare(b.created_at))
-    .map((info) => {
-      const view = known.get(info.execution_id);
-      return view === undefined
-        ? viewOf(info)
-        : { ...view, info: { ...info, exit_code: info.exit_code ?? view.info.exit_code } };
-    });
+  const listed = infos.map((info) => {
+    const view = known.get(info.execution_id);
+    known.delete(info.execution_id);
+    return view === undefined
+      ? viewOf(info)
+      : { ...view, info: { ...info, exit_code: info.exit_code ?? view.info.exit_code } };
+  });
+  const refused = [...known.values()].filter((view) => view.refusal !== null);
+  return [...listed, ...refused].sort((a, b) => a.info.created_at.localeCompare(b.info.created_at));
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ExecutionInfo, SessionInfo } from "../api/types";
-import { arrange } from "./sessions";
+import { arrange, canOpen, isOver } from "./sessions";
 
 const session = (session_id: string, state: SessionInfo["state"], last_activity: string) =>
   ({ session_id, state, last_activity }) as SessionInfo;
@@ -22,4 +22,19 @@ test("live sessions come first, the busiest of them on top, each with its last c
     ["b", "only"],
     ["a", undefined],
   ]);
+});
+
+test("one whose daemon was killed is over, and can be opened like a closed one", () => {
+  const all = [
+    "uninitialized",
+    "creating",
+    "ready",
+    "running",
+    "waiting_hitl",
+    "idle",
+    "closed",
+    "terminated",
+  ] as const;
+  expect(all.filter(isOver)).toEqual(["uninitialized", "closed", "terminated"]);
+  expect(all.filter(canOpen)).toEqual(["uninitialized", "closed"]);
 });

@@ -18,8 +18,14 @@ export interface SessionsState {
   failure: string | null;
 }
 
+/** Nothing runs there: it is known from its record. */
 export function isOver(state: SessionState): boolean {
-  return state === "closed" || state === "terminated";
+  return state === "terminated" || canOpen(state);
+}
+
+/** It can go on where it was left; `uninitialized` is one whose daemon was killed. */
+export function canOpen(state: SessionState): boolean {
+  return state === "closed" || state === "uninitialized";
 }
 
 /** Live ones first, and the one that was busy last first among them. Pure. */

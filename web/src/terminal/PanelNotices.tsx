@@ -1,5 +1,8 @@
 /** What there is to say about a terminal, above its screen: one line each, with what can be done. */
 import { useEffect, useState, type JSX, type ReactNode } from "react";
+import { To } from "../app/To";
+import { isWaiting } from "../approvals/inbox";
+import { approvals } from "../approvals/requests";
 import { useT } from "../i18n";
 import { call, told } from "../api/http";
 import { Button, IconButton } from "../ui/Button";
@@ -14,7 +17,7 @@ const QUIET_MS = 600;
 export function PanelNotices({ panel }: { panel: Panel }): JSX.Element {
   const t = useT();
   const { phase, offered, destroyAt } = useStore(panel.link.state);
-  const { notice, failure } = useStore(panel.state);
+  const { notice, failure, isMaking } = useStore(panel.state);
   return (
     <>
       {notice === "replaced" && (
@@ -23,6 +26,7 @@ export function PanelNotices({ panel }: { panel: Panel }): JSX.Element {
           <IconButton icon="close" label={t("toast.dismiss")} onClick={() => panel.dismissNotice()} />
         </Notice>
       )}
+      {isMaking && <Held />}
       {failure !== null && (
         <Notice kind="bad">
           <span>{t("notice.failed", { why: failure })}</span>
@@ -46,6 +50,19 @@ function Notice({ kind = "", children }: { kind?: "" | "warn" | "bad"; children:
     <div className={`notice ${kind}`} role="status">
       {children}
     </div>
+  );
+}
+
+/** A terminal that is asked for does not come, and there is a request for one. */
+function Held(): JSX.Element | null {
+  const t = useT();
+  const { items } = useStore(approvals.state);
+  if (!items.some((item) => isWaiting(item) && item.request.terminal_id != null)) return null;
+  return (
+    <Notice kind="warn">
+      <span>{t("notice.held")}</span>
+      <To route={{ page: "approvals" }}>{t("session.inbox")}</To>
+    </Notice>
   );
 }
 

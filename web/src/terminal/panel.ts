@@ -36,6 +36,8 @@ export interface PanelState {
   notice: "replaced" | null;
   /** Why no terminal could be made. */
   failure: string | null;
+  /** A terminal was asked for, and is not there yet: it may have to wait for a person. */
+  isMaking: boolean;
   searching: boolean;
   mode: Mode;
 }
@@ -56,6 +58,7 @@ export class Panel {
   /** Takes the keyboard away from the screen. */
   #leave: () => void = () => undefined;
   #started = false;
+  #isOver = false;
   #size: Size | null = null;
   #watched: ResizeObserver | null = null;
   #measuring: ReturnType<typeof setTimeout> | undefined;
@@ -64,7 +67,13 @@ export class Panel {
   constructor(place: Place, terminalId: string | null, mode: Mode) {
     this.#place = place;
     this.#terminalId = terminalId;
-    this.state = createStore<PanelState>({ notice: null, failure: null, searching: false, mode });
+    this.state = createStore<PanelState>({
+      notice: null,
+      failure: null,
+      isMaking: false,
+      searching: false,
+      mode,
+    });
     const encoder = new TextEncoder();
     this.screen.onType = (data) => {
       // Of those beside a terminal, one is in front of it.
@@ -125,6 +134,7 @@ export class Panel {
   }
 
   dispose(): void {
+    this.#isOver = true;
     for (const stop of this.#unfollow) stop();
     clearTimeout(this.#measuring);
     this.#watched?.disconnect();
@@ -141,16 +151,24 @@ export class Panel {
   }
 
   async #create(): Promise<void> {
+    this.#change({ isMaking: true });
     try {
       const made = await call("terminal.create", {
         workspace_id: this.#place.workspace,
         ...(this.screen.room() ?? {}),
       });
+      // The tab was closed meanwhile: nobody would ever close what it asked for.
+      if (this.#isOver) {
+        await call("terminal.destroy", { terminal_id: made.terminal_id });
+        return;
+      }
       this.#terminalId = made.terminal_id;
       this.#place.settled(made.terminal_id);
       this.link.start(made.terminal_id, this.state.get().mode);
     } catch (error) {
       this.#change({ failure: told(error) });
+    } finally {
+      this.#change({ isMaking: false });
     }
   }
 

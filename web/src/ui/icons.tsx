@@ -8,6 +8,12 @@ const paths = {
   diagnostics: "M2 8.5h2.5L6.5 4l3 8.5 2-4H14",
   welcome:
     "M8 2.5v2M8 11.5v2M2.5 8h2M11.5 8h2M4.2 4.2l1.4 1.4M10.4 10.4l1.4 1.4M4.2 11.8l1.4-1.4M10.4 5.6l1.4-1.4",
+  history: "M3 8a5 5 0 1 0 1.5-3.5M3 2.5v3h3M8 5.5V8l2 1.5",
+  folder: "M2 4h4l1.5 1.5H14V13H2z",
+  folderOpen: "M2 13V4h4l1.5 1.5H13V7.5M2 13l2-5.5h11L13 13z",
+  file: "M4 2h5l3 3v9H4zM9 2v3h3",
+  link: "M7 9 13 3M9.5 3H13v3.5M11 9.5V13H3V5h3.5",
+  cases: "M2.5 5h11v8h-11zM6 5V3h4v2M2.5 9h11",
   bell: "M4 11V7a4 4 0 0 1 8 0v4l1 1.5H3zM6.8 14.2a1.4 1.4 0 0 0 2.4 0",
   back: "M10 3.5 5.5 8l4.5 4.5",
   plus: "M8 3v10M3 8h10",

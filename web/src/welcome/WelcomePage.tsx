@@ -1,6 +1,7 @@
 /** One screen: what this is, ready-made starting points, and what to paste elsewhere. */
 import { useEffect, useId, useState, type JSX, type KeyboardEvent } from "react";
 import { call, told } from "../api/http";
+import { tellIfHeld } from "../approvals/held";
 import { useT, type Key } from "../i18n";
 import { CopyText } from "../ui/CopyText";
 import { Icon } from "../ui/icons";
@@ -42,6 +43,7 @@ export default function WelcomePage(): JSX.Element {
       <ul className="muted small hints">
         <li>{t("welcome.hintClose")}</li>
         <li>{t("welcome.hintShare")}</li>
+        <li>{t("welcome.hintApprovals")}</li>
         <li>{t("welcome.hintHistory")}</li>
       </ul>
     </div>
@@ -53,7 +55,7 @@ function StartCard({ start: { icon, title, text, run } }: { start: Start }): JSX
   const [isBusy, setBusy] = useState(false);
   const start = () => {
     setBusy(true);
-    run()
+    tellIfHeld(run())
       .catch((error: unknown) => toast(told(error), { kind: "error" }))
       .finally(() => setBusy(false));
   };
