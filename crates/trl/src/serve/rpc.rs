@@ -211,10 +211,9 @@ impl Call<'_> {
     // ---- session
 
     async fn create(&self) -> Result<SessionInfo, Error> {
-        let mut params: CreateParams = self.request.params()?;
+        let params: CreateParams = self.request.params()?;
         if let Some(id) = &params.workspace_id {
-            let dir = self.dir_in_workspace(id, Doing::Writing).await?;
-            params.working_dir = params.working_dir.or(dir);
+            self.dir_in_workspace(id, Doing::Writing).await?;
         }
         let session = self.manager().create(params, &self.caller()).await?;
         self.manager().close_others(&session);
