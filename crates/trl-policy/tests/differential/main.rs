@@ -8,8 +8,6 @@
 //! `DIFFERENTIAL_STRINGS` and `DIFFERENTIAL_SEED` make it longer, or the same again; `DIFFERENTIAL_SECONDS` ends it early.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
-
 mod expect;
 mod noise;
 mod shells;
