@@ -3,7 +3,8 @@
 //! 1. A write is a [`Job`]: a piece of work on the connection, how soon it must be on the disk, and whom to answer.
 //! 2. It is queued at once when there is room for it, so that a caller may drop the [`Ticket`] and go on.
 //! 3. When there is none, the ticket waits for room as it is polled: that is the back-pressure. One that is dropped while it
-//!    waits takes its write along.
+//!    waits takes its write along. Tickets that wait are queued in the order they are polled: whoever has two that depend on
+//!    each other awaits the first one first (`tokio::join!` polls in any order).
 //! 4. The ticket resolves when the write is committed, or failed.
 //!
 //! The queue is bounded by the bytes that wait in it, not by their number alone.
