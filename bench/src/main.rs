@@ -14,6 +14,7 @@ mod client;
 mod create;
 mod crowd;
 mod daemon;
+mod files;
 mod fleet;
 mod flood;
 mod floor;
@@ -40,12 +41,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use report::Report;
 
-const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|sandbox|crowd|memory|screen|terminals|keys|policy]... \
+const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|sandbox|crowd|memory|screen|terminals|keys|policy|files]... \
                      [--trl PATH] [--quick] [--save]";
 
 type Suite = fn(&Plan, &mut Report) -> Result<()>;
 
-const SUITES: [(&str, Suite); 13] = [
+const SUITES: [(&str, Suite); 14] = [
     ("latency", latency::run),
     ("burst", burst::run),
     ("output", output::run),
@@ -59,6 +60,7 @@ const SUITES: [(&str, Suite); 13] = [
     ("terminals", terminals::run),
     ("keys", keys::run),
     ("policy", policy::run),
+    ("files", files::run),
 ];
 
 /// The shells every bar is about.

@@ -29,6 +29,7 @@ pub mod settings;
 pub mod shell;
 pub mod terminal;
 pub mod waiting;
+pub mod workspace;
 
 pub use engine::Engine;
 pub use manager::Manager;

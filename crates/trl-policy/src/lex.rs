@@ -138,7 +138,7 @@ impl<'a> Lexer<'a> {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => draft.push(byte),
             b'_' | b'.' | b'/' | b':' | b',' | b'@' | b'%' | b'+' | b'-' | b']' => draft.push(byte),
             // zsh's `=name` is the path of a program; in a value it begins anew.
-            b'=' if first || matches!(self.bytes[self.pos - 1], b'=' | b':') => draft.lose(Known::Beginning),
+            b'=' if matches!(draft.text.last(), None | Some(b'=' | b':')) => draft.lose(Known::Beginning),
             b'=' => {
                 if draft.name_len.is_none() && is_name(&self.bytes[from..self.pos]) {
                     draft.name_len = Some(self.pos - from);

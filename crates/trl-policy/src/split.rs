@@ -319,11 +319,12 @@ impl<'a> Reader<'a> {
             (Some(b'|'), _) => (Joint::Pipe, 1),
             _ => return self.lexer.opaque("`&`"),
         };
+        let piped = matches!(self.commands.as_slice(), [.., before, _] if before.joint == Joint::Pipe);
         if let Some(command) = self.commands.last_mut() {
             command.joint = joint;
-            // zsh does not take it.
-            if joint == Joint::Background && command.words.is_empty() {
-                return self.lexer.opaque("an assignment in the background");
+            // zsh refuses it in the background, and takes another command's status for its own in a pipeline.
+            if command.words.is_empty() && (piped || matches!(joint, Joint::Background | Joint::Pipe)) {
+                return self.lexer.opaque("an assignment in the background or in a pipeline");
             }
         }
         self.lexer.pos += len;
@@ -519,6 +520,8 @@ mod tests {
             "a & & b",
             "a &b",
             "A=1 & b",
+            "A=1 | b",
+            "b | A=1",
         ] {
             let _ = why(text);
         }

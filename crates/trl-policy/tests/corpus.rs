@@ -1,5 +1,4 @@
 //! Commands as agents give them: most are plain, so that rules can say something about them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use std::collections::BTreeMap;
 

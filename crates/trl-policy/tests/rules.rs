@@ -1,5 +1,4 @@
 //! Rules from several places, and what becomes of them when one is broken.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use proptest::prelude::*;
 use trl_policy::{

@@ -31,6 +31,8 @@ pub enum ErrorCode {
     PayloadTooLarge,
     AuthFailed,
     Forbidden,
+    FileNotFound,
+    FileOutsideWorkspace,
     ApprovalRequired,
     ApprovalDenied,
     ApprovalExpired,

@@ -5,7 +5,7 @@
 //!
 //! 1. [`envelope`] turns one line into requests and replies into lines, in both dialects.
 //! 2. [`method`] is the one table of methods: name, who may call it.
-//! 3. [`session`], [`exec`], [`start`], [`terminal`], [`system`], [`doctor`], [`limits`], [`sandbox`], [`case`], [`token`] and [`event`] hold the
+//! 3. [`session`], [`exec`], [`start`], [`terminal`], [`system`], [`doctor`], [`limits`], [`sandbox`], [`case`], [`token`], [`workspace`], [`fs`] and [`event`] hold the
 //!    parameters and results of each family; [`hitl`] those of a family that is agreed and not there yet, [`approval`] the rules people write for it.
 //! 4. [`explain`] says what is wrong with parameters, [`unique`] refuses a name given twice.
 //! 5. `openapi` (feature `schema`, for a test) describes the HTTP door. [`text`] carries bytes inside JSON strings; [`error`] is every way a request can be refused.
@@ -18,6 +18,7 @@ pub mod error;
 pub mod event;
 pub mod exec;
 mod explain;
+pub mod fs;
 pub mod history;
 pub mod hitl;
 pub mod id;
@@ -35,6 +36,7 @@ pub mod terminal;
 pub mod text;
 pub mod token;
 mod unique;
+pub mod workspace;
 
 pub use envelope::Dialect;
 pub use error::{Error, ErrorCode, Result};

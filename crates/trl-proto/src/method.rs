@@ -27,7 +27,8 @@ pub enum Access {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FromInside {
     Allowed,
-    /// It would reach beyond the session: a new session escapes the timeout and the kill of the one it is in.
+    /// It would reach beyond the session: a new session escapes the timeout and the kill of the one it is in, and a file
+    /// that the daemon reads or writes is out of its sandbox's sight.
     Refused,
 }
 
@@ -112,6 +113,19 @@ methods! {
     TerminalSignal  "terminal.signal"  Run     Refused "send a signal to whoever has the keyboard";
     TerminalDestroy "terminal.destroy" Run     Refused "end everything a terminal started, at once or after a grace";
     TerminalKeep    "terminal.keep"    Run     Refused "take a destroy back while it is still to come";
+    WorkspaceCreate "workspace.create" Run     Refused "give a workspace a directory: a fresh one, or for the operator any";
+    WorkspaceList   "workspace.list"   Watch   Refused "the workspaces this connection may use";
+    WorkspaceGet    "workspace.get"    Watch   Refused "one workspace";
+    FsList          "fs.list"          Watch   Refused "what is in a directory";
+    FsStat          "fs.stat"          Watch   Refused "what is known of a file";
+    FsRead          "fs.read"          Watch   Refused "some bytes of a file";
+    FsWrite         "fs.write"         Run     Refused "write a file, all of it or nothing";
+    FsMkdir         "fs.mkdir"         Run     Refused "make a directory";
+    FsMove          "fs.move"          Run     Refused "give a file or directory another name";
+    FsRemove        "fs.remove"        Run     Refused "remove a file, or a directory with all that is in it";
+    FsGlob          "fs.glob"          Watch   Refused "files by a pattern of their path";
+    FsGrep          "fs.grep"          Watch   Refused "lines by a regular expression";
+    FsWatch         "fs.watch"         Watch   Refused "push what changes below a directory";
 }
 
 impl Method {
@@ -143,6 +157,14 @@ impl Method {
                 | TerminalCreate
                 | TerminalInput
                 | TerminalDestroy
+                | FsList
+                | FsRead
+                | FsWrite
+                | FsMove
+                | FsRemove
+                | FsGlob
+                | FsGrep
+                | FsWatch
         )
     }
 

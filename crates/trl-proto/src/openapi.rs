@@ -17,6 +17,7 @@ use crate::exec::{
     InputTaken, Outcome, OutputParams, OutputPushed, OutputSlice, RefusedPush, ResultReply, RunParams,
     RunReply, SignalParams, Signalled, StreamStarted,
 };
+use crate::fs;
 use crate::history::{History, HistoryParams};
 use crate::hitl::{
     ApprovalRequest, Audit, AuditParams, RequestList, RequestListParams, RequestParams, RequestWaitParams,
@@ -31,6 +32,7 @@ use crate::start::{Progress, ResizeParams, Resized, StartParams, WaitParams, Wai
 use crate::system::{AuthParams, Authenticated, Info, NoParams, Ping, ShutdownParams, ShuttingDown, Stats};
 use crate::terminal::{self, TerminalInfo, TerminalList, TerminalParams};
 use crate::token::{CreateTokenParams, Ticket, TokenCreated, TokenList, TokenParams, TokenRevoked};
+use crate::workspace::{self, WorkspaceInfo, WorkspaceList, WorkspaceParams};
 
 /// Parameters and result of a method.
 fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
@@ -87,6 +89,19 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         Method::TerminalScreen => pair::<terminal::ScreenParams, terminal::Screen>(of),
         Method::TerminalSignal => pair::<terminal::SignalParams, terminal::Signalled>(of),
         Method::TerminalDestroy => pair::<terminal::DestroyParams, TerminalInfo>(of),
+        Method::WorkspaceCreate => pair::<workspace::CreateParams, WorkspaceInfo>(of),
+        Method::WorkspaceList => pair::<NoParams, WorkspaceList>(of),
+        Method::WorkspaceGet => pair::<WorkspaceParams, WorkspaceInfo>(of),
+        Method::FsList => pair::<fs::ListParams, fs::FileList>(of),
+        Method::FsStat => pair::<fs::StatParams, fs::FileInfo>(of),
+        Method::FsRead => pair::<fs::ReadParams, fs::FileSlice>(of),
+        Method::FsWrite => pair::<fs::WriteParams, fs::FileWritten>(of),
+        Method::FsMkdir => pair::<fs::MkdirParams, fs::DirMade>(of),
+        Method::FsMove => pair::<fs::MoveParams, fs::FileMoved>(of),
+        Method::FsRemove => pair::<fs::RemoveParams, fs::FileRemoved>(of),
+        Method::FsGlob => pair::<fs::GlobParams, fs::Globbed>(of),
+        Method::FsGrep => pair::<fs::GrepParams, fs::Matches>(of),
+        Method::FsWatch => pair::<fs::WatchParams, fs::Watching>(of),
     }
 }
 
@@ -113,6 +128,7 @@ pub fn document() -> Value {
         "exec.exit": of.subschema_for::<ExitPush>(),
         "exec.refused": of.subschema_for::<RefusedPush>(),
         "event": of.subschema_for::<Event>(),
+        "fs.changed": of.subschema_for::<fs::ChangedPush>(),
     });
     let paths = paths(&mut of);
     let mut schemas = of.take_definitions(true);
@@ -303,6 +319,8 @@ fn paths(of: &mut SchemaGenerator) -> Value {
                 "404": refusal("No such terminal"),
             })),
         }},
+        "/api/workspaces/{workspace_id}/files/{path}": files(of, "workspace_id"),
+        "/api/sessions/{session_id}/files/{path}": files(of, "session_id"),
         "/api/tickets": {"post": {
             "summary": "A ticket for one WebSocket, good once and briefly",
             "responses": answers(json!({"201": body("The ticket", "application/json", json!(ticket))})),
@@ -329,6 +347,62 @@ fn paths(of: &mut SchemaGenerator) -> Value {
             "503": body("It is ending", "application/json", status),
         }}},
         "/openapi.json": {"get": {"summary": "This document", "security": [], "responses": {"200": {"description": "This document"}}}},
+    })
+}
+
+/// The files of a workspace or a session.
+fn files(of: &mut SchemaGenerator, owner: &str) -> Value {
+    let refusal =
+        |about: &str| body(about, "application/json", json!({"$ref": "#/components/schemas/Refusal"}));
+    let bytes = json!({"type": "string", "format": "binary"});
+    let header = |name: &str, about: &str| json!({"name": name, "in": "header", "schema": {"type": "string"}, "description": about});
+    let query = |name: &str, about: &str| json!({"name": name, "in": "query", "schema": {"type": "string"}, "description": about});
+    let (list, written) = (of.subschema_for::<fs::FileList>(), of.subschema_for::<fs::FileWritten>());
+    let removed = of.subschema_for::<fs::FileRemoved>();
+    let missing = refusal("No such file, or no such workspace");
+    json!({
+        "parameters": [
+            {"name": owner, "in": "path", "required": true, "schema": {"type": "string"}},
+            {"name": "path", "in": "path", "required": true, "schema": {"type": "string"}, "description": "May contain `/`; any bytes, percent-encoded"},
+        ],
+        "get": {
+            "summary": "The bytes of a file; of a directory, what is in it",
+            "parameters": [
+                header("Range", "One range of bytes"),
+                header("If-Range", "The ETag the range is of"),
+                header("If-None-Match", "An ETag that is known already"),
+            ],
+            "responses": answers(json!({
+                "200": {"description": "The file, or a list", "content": {"application/octet-stream": {"schema": bytes.clone()}, "application/json": {"schema": list}}},
+                "206": body("The range", "application/octet-stream", bytes.clone()),
+                "304": {"description": "It is still that one"},
+                "404": missing.clone(),
+                "416": refusal("No such range"),
+            })),
+        },
+        "put": {
+            "summary": "Write a file, all of it or nothing",
+            "parameters": [
+                query("mode", "Permission bits in octal digits"),
+                query("create_dirs", "1: make missing directories on the way"),
+                header("If-Match", "Only in place of the file with this ETag"),
+                header("If-None-Match", "`*`: only where nothing is"),
+            ],
+            "requestBody": {"required": true, "content": {"application/octet-stream": {"schema": bytes}}},
+            "responses": answers(json!({
+                "200": body("It was replaced", "application/json", json!(written)),
+                "201": body("It is new", "application/json", json!(written)),
+                "408": refusal("The body did not come in time"),
+                "412": refusal("It is another file by now"),
+                "413": refusal("The body is too large"),
+                "507": refusal("The disk is full"),
+            })),
+        },
+        "delete": {
+            "summary": "Remove a file, or a directory",
+            "parameters": [query("recursive", "1: with all that is in it")],
+            "responses": answers(json!({"200": body("It is gone", "application/json", json!(removed)), "404": missing})),
+        },
     })
 }
 

@@ -86,8 +86,12 @@ pub struct CreateParams {
     /// Names to take from the daemon's own environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pass_env: Option<Vec<String>>,
+    /// The workspace's, when there is one; else the user's home.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
+    /// The workspace whose files are the session's; an unknown one gets a directory of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Default timeout of this session's commands; 0 is none.
@@ -96,9 +100,6 @@ pub struct CreateParams {
     /// The case it is created from; the configured one, if there is one, unless told otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case_id: Option<String>,
-    /// The workspace it is in, whose cases it may be created from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workspace_id: Option<String>,
     /// Only `host` so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
@@ -125,6 +126,8 @@ pub struct SessionInfo {
     /// The shell program, or the first word of a direct command.
     pub shell: String,
     pub working_dir: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
     pub state: SessionState,
     /// Who made it: `agent`, `operator`, or the id of a token.
     pub owner: String,
@@ -139,8 +142,6 @@ pub struct SessionInfo {
     /// Fields of that case without effect, as nobody trusted it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignored: Vec<String>,
-    #[serde(default)]
-    pub workspace_id: Option<String>,
     pub runtime: String,
     pub labels: BTreeMap<String, String>,
     /// Names only, never values.

@@ -58,6 +58,8 @@ pub(crate) fn connect(shared: &Shared, setup: &Setup) -> Result<(Connection, Opt
     // The writer moves the log itself, after its answers.
     conn.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
     conn.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES, |_| Ok(()))?;
+    // It writes far more than it reads back.
+    conn.pragma_update(None, "cache_size", -512)?;
     conn.pragma_update(None, "temp_store", "MEMORY")?;
     if setup.options.max_bytes > 0 {
         let pages = i64::try_from(setup.options.max_bytes / 4096).unwrap_or(i64::MAX).max(1);

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use trl_policy::{
-    Place, RuleSet, Scene, ShellKind, Source, Trust, Typing, decide, judge_argv, judge_terminal,
+    Place, RuleSet, Scene, ShellKind, Source, Trust, Typing, decide, judge_argv, judge_file_write,
+    judge_terminal,
 };
 use trl_proto::Error;
 use trl_proto::approval::{ApprovalSpec, RuleSpec};
@@ -109,6 +110,18 @@ impl Rules {
     pub fn judge_terminal(&self, argv: &[String], env: &Env) -> Judgement {
         let rules = self.compiled();
         self.with_variables(&rules, judge_terminal(&rules, argv), env)
+    }
+
+    /// Why a file may not be written without a person; None when it may.
+    pub fn doubt_write(&self, root: &str, path: &str) -> Option<String> {
+        let place = Place { cwd: Some(root), root: Some(root) };
+        let judged = judge_file_write(&self.compiled(), place, path);
+        let why = match judged.verdict {
+            Verdict::Allow => return None,
+            Verdict::Ask => "a rule wants a person to be asked first",
+            Verdict::Deny => "a rule forbids it",
+        };
+        Some(judged.reason.map_or(why.into(), |reason| format!("{why}: {reason}")))
     }
 
     /// Variables that come with a command can make anything of it.

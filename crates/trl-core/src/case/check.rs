@@ -11,7 +11,7 @@ use trl_proto::sandbox::{Mode, Net, SandboxParams};
 use super::request::Template;
 use crate::limits::asked;
 use crate::shell::wrap::valid_name;
-use crate::terminal::spec::workspace_fault;
+use crate::workspace::fault_of;
 
 /// One thing that is wrong, by the path of its field.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,7 +167,7 @@ impl Faults {
         if let Some(Err(message)) = spec.working_dir.as_deref().map(Template::parse) {
             self.add_with("working_dir", message, "such as {workspace}/src, {home} or /srv/build");
         }
-        if let Some(fault) = spec.workspace.as_deref().and_then(workspace_fault) {
+        if let Some(fault) = spec.workspace.as_deref().and_then(fault_of) {
             self.add("workspace", format!("the id of a workspace {fault}"));
         }
         if spec.runtime.as_ref().is_some_and(|name| name.is_empty() || name.contains(char::is_control)) {

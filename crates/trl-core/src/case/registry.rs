@@ -26,7 +26,7 @@ use super::pins::Pins;
 use super::{Case, Trust};
 use crate::session::spec::checked_dir;
 use crate::settings::{CaseSettings, Settings};
-use crate::terminal::spec::checked_workspace;
+use crate::workspace::{Workspaces, checked_id};
 
 /// Parsed files remembered; beyond that all are forgotten, which costs time and nothing else.
 const MOST_REMEMBERED: usize = 16_384;
@@ -63,6 +63,7 @@ pub struct Cases {
     settings: CaseSettings,
     floor: Floor,
     pins: Pins,
+    workspaces: Option<Workspaces>,
     parsed: Mutex<HashMap<PathBuf, (Version, Arc<Parsed>)>>,
 }
 
@@ -78,7 +79,8 @@ impl Cases {
             approval_timeout_s: APPROVAL_TIMEOUT_S,
         };
         let pins = Pins::new(settings.cases.data_dir.as_ref().map(|dir| dir.join("case-pins.json")));
-        Self { settings: settings.cases.clone(), floor, pins, parsed: Mutex::default() }
+        let workspaces = settings.cases.data_dir.as_deref().map(Workspaces::new);
+        Self { settings: settings.cases.clone(), floor, pins, workspaces, parsed: Mutex::default() }
     }
 
     /// The id of the case of whatever names none.
@@ -91,8 +93,10 @@ impl Cases {
         match (place.workspace_id, place.path) {
             (Some(_), Some(_)) => Err(Error::invalid("`workspace_id` and `path` exclude each other")),
             (Some(id), None) => {
-                let id = checked_workspace(Some(id.into()))?;
-                Ok(self.settings.data_dir.as_ref().zip(id).map(|(data, id)| data.join("files").join(id)))
+                checked_id(id)?;
+                let Some(workspaces) = &self.workspaces else { return Ok(None) };
+                let known = workspaces.find(id)?.map(|known| PathBuf::from(known.dir));
+                Ok(Some(known.unwrap_or_else(|| workspaces.homes().join(id))))
             }
             (None, Some(path)) => checked_dir(path).map(|path| Some(path.into())),
             (None, None) => Ok(None),

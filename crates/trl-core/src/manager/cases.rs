@@ -59,6 +59,9 @@ impl Manager {
             let scene = self.scene(id.as_str(), params.workspace_id.as_deref(), case, caller)?;
             case.under_session(&mut params, &scene)?;
         }
+        if params.working_dir.is_none() {
+            params.working_dir = self.dir_of(params.workspace_id.as_deref())?;
+        }
         let usual = || self.engine.settings.sandbox_mode.into();
         let wish = params.sandbox.take().unwrap_or_else(usual);
         let mut spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
@@ -66,6 +69,12 @@ impl Manager {
         spec.confine(self.engine.sandbox(Some(wish.clone()), spec.id.as_str(), &spec.working_dir)?);
         spec.remember(wish);
         Ok(spec)
+    }
+
+    /// Where a workspace is, if it is somewhere.
+    fn dir_of(&self, workspace_id: Option<&str>) -> Result<Option<String>, Error> {
+        let dir = self.engine.cases.workspace(Where { workspace_id, path: None })?;
+        Ok(dir.filter(|dir| dir.is_dir()).and_then(|dir| dir.into_os_string().into_string().ok()))
     }
 
     pub(super) fn resolve_terminal(

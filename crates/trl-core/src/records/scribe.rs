@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trl_store::history::{EXCERPT_BYTES, EndedExecution, Ending, NewExecution};
 use trl_store::redact::{Excerpt, Kept, Redactor};
@@ -28,6 +28,8 @@ use crate::output::Ends;
 const MOST_ON_THE_WAY: usize = 256;
 /// How often it looks for answers while there is nothing to write.
 const LOOK: Duration = Duration::from_millis(100);
+/// After so long without a failure the disk has room again.
+const QUIET: Duration = Duration::from_secs(1);
 
 type Answer = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
 
@@ -36,13 +38,13 @@ struct Scribe {
     notes: Receiver<Note>,
     tally: Arc<Tally>,
     on_the_way: VecDeque<Answer>,
-    /// The last write failed: that was said once.
-    failing: bool,
+    /// When the last write failed, until they succeed again: that is said once.
+    failing: Option<Instant>,
 }
 
 pub(super) fn start(store: Store, tally: Arc<Tally>) -> io::Result<Sender<Note>> {
     let (sender, notes) = mpsc::channel();
-    let scribe = Scribe { store, notes, tally, on_the_way: VecDeque::new(), failing: false };
+    let scribe = Scribe { store, notes, tally, on_the_way: VecDeque::new(), failing: None };
     thread::Builder::new().name("trl-records".into()).spawn(move || scribe.run())?;
     Ok(sender)
 }
@@ -144,7 +146,8 @@ impl Scribe {
         match said {
             Ok(()) => {
                 Counters::add(&self.tally.written);
-                if std::mem::take(&mut self.failing) {
+                // A full disk still takes a small write now and then.
+                if self.failing.take_if(|last| last.elapsed() >= QUIET).is_some() {
                     tracing::info!("records are kept again");
                 }
             }
@@ -152,7 +155,7 @@ impl Scribe {
             Err(StoreError::Closed) => {}
             Err(error) => {
                 Counters::add(&self.tally.failed);
-                if !std::mem::replace(&mut self.failing, true) {
+                if self.failing.replace(Instant::now()).is_none() {
                     tracing::error!(code = error.code(), %error, "what happens is not kept: the store refuses it");
                 }
             }

@@ -14,6 +14,7 @@ use crate::limits::asked::{Widening, resolve as resolve_limits};
 use crate::sandbox::Sandbox;
 use crate::session::spec::{Asked, Home, Secrets, checked_name, environ, find, plain_argv};
 use crate::settings::Settings;
+use crate::workspace::checked_id;
 
 #[derive(Debug)]
 pub struct Spec {
@@ -139,24 +140,7 @@ pub fn checked_size(cols: u16, rows: u16) -> Result<Size, Error> {
     Ok(Size { cols, rows })
 }
 
-/// Why this is no id of a workspace, which is the name of a directory, too.
-pub fn workspace_fault(id: &str) -> Option<&'static str> {
-    match id {
-        id if id.is_empty() || id.len() > 128 => Some("must have 1 to 128 bytes"),
-        id if id.contains(|c: char| c.is_control() || c == '/') => {
-            Some("contains `/` or a control character")
-        }
-        id if id.starts_with("s-") || id.starts_with("t-") => {
-            Some("looks like the id of a session or terminal")
-        }
-        "." | ".." => Some("is the name of another directory"),
-        _ => None,
-    }
-}
-
-pub fn checked_workspace(id: Option<String>) -> Result<Option<String>, Error> {
-    match id.as_deref().and_then(workspace_fault) {
-        Some(fault) => Err(Error::invalid(format!("`workspace_id` {fault}"))),
-        None => Ok(id),
-    }
+pub(crate) fn checked_workspace(id: Option<String>) -> Result<Option<String>, Error> {
+    id.as_deref().map_or(Ok(()), checked_id)?;
+    Ok(id)
 }

@@ -6,7 +6,8 @@
 //! 4. `expect` says which of the commands must have run, and which may have; the log must agree.
 //!
 //! `DIFFERENTIAL_STRINGS` and `DIFFERENTIAL_SEED` make it longer, or the same again; `DIFFERENTIAL_SECONDS` ends it early.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod expect;
 mod noise;

@@ -1,6 +1,5 @@
 //! Logs its arguments in one write to file descriptor 9: the case's number, how many words, the words, each ended by a NUL.
 //! Ends with 1 when its name begins with `f`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;

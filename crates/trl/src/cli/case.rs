@@ -90,7 +90,7 @@ pub(super) struct CaseArgs {
     #[arg(long = "case", value_name = "ID")]
     pub(super) case: Option<String>,
     /// The workspace it is in, by its id
-    #[arg(long, value_name = "ID")]
+    #[arg(short, long, value_name = "ID")]
     pub(super) workspace: Option<String>,
 }
 
@@ -104,13 +104,16 @@ impl CaseArgs {
     }
 }
 
-/// Where to start: what was asked for, else what the case says, else here.
+/// Where to start: what was asked for, else what the case or the workspace says, else here.
 pub(super) async fn start_dir(
     client: &Client,
     asked: Option<&Path>,
     case: Option<&str>,
     workspace: Option<&str>,
 ) -> Result<Option<String>, Failure> {
+    if asked.is_none() && workspace.is_some() {
+        return Ok(None);
+    }
     let here = absolute(asked.unwrap_or(Path::new(".")))?;
     let (None, Some(case)) = (asked, case) else { return Ok(Some(here)) };
     let params = CaseParams {

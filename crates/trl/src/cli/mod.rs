@@ -20,6 +20,7 @@ mod exec;
 mod failure;
 mod flags;
 mod forward;
+mod fs;
 mod history;
 mod print;
 mod quote;
@@ -33,6 +34,8 @@ mod start;
 mod table;
 mod term;
 mod token;
+mod transfer;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -78,6 +81,12 @@ enum Command {
     /// Start terminals, type into them, look at them and end them
     #[command(subcommand)]
     Term(term::TermCommand),
+    /// Look at, read, write, search and watch the files of a session or workspace
+    #[command(subcommand, after_long_help = fs::ABOUT)]
+    Fs(fs::FsCommand),
+    /// Make and list workspaces
+    #[command(subcommand)]
+    Workspace(workspace::WorkspaceCommand),
     /// Sit at a terminal of the daemon's with this one
     #[command(after_long_help = attach::KEYS)]
     Attach(attach::AttachArgs),
@@ -160,6 +169,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Exec(command) => talk(&base, async |config| exec::run(config, command).await),
         Command::History(args) => talk(&base, async |config| history::show(config, args).await),
         Command::Term(command) => talk(&base, async |config| term::run(config, command).await),
+        Command::Fs(command) => talk(&base, async |config| fs::run(config, command).await),
+        Command::Workspace(command) => talk(&base, async |config| workspace::run(config, command).await),
         Command::Attach(args) => talk(&base, async |config| attach::attach(config, args).await),
         Command::Ping(output) => talk(&base, async |config| daemon::ping(config, output).await),
         Command::Stats(output) => talk(&base, async |config| daemon::stats(config, output).await),

@@ -130,7 +130,7 @@ async fn get(stream: UnixStream, path: &str, token: Option<&Secret>) -> Result<R
 }
 
 /// The daemon's own words.
-fn refusal(body: &[u8]) -> Error {
+pub(super) fn refusal(body: &[u8]) -> Error {
     let told: Value = serde_json::from_slice(body).unwrap_or_default();
     let told = &told["error"];
     let code = serde_json::from_value(told["code"].clone()).unwrap_or(ErrorCode::InternalError);

@@ -55,7 +55,7 @@ pub(super) struct NewArgs {
     /// Take a variable from the daemon's environment
     #[arg(long, value_name = "NAME")]
     pass_env: Vec<String>,
-    /// Start in this directory [default: this one]
+    /// Start in this directory [default: the workspace's, or this one]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
     /// Default timeout of its commands, such as 30s or 2m; 0 is never
@@ -91,15 +91,15 @@ pub(super) struct LsArgs {
     /// Only sessions in this state: uninitialized, creating, ready, running, waiting_hitl, idle, closed or terminated
     #[arg(long, value_parser = by_name::<SessionState>)]
     state: Option<SessionState>,
+    /// Only sessions in this workspace
+    #[arg(short, long, value_name = "ID")]
+    workspace: Option<String>,
     /// Only sessions with this label: NAME or NAME=VALUE
     #[arg(long)]
     label: Option<String>,
     /// Only sessions of this case
     #[arg(long, value_name = "ID")]
     case: Option<String>,
-    /// Only sessions in this workspace
-    #[arg(long, value_name = "ID")]
-    workspace: Option<String>,
     #[command(flatten)]
     output: Output,
 }

@@ -241,6 +241,7 @@ pub(crate) static KEYS: &[Key] = &[
         settings.sandbox_protect,
         "Names in a workspace that no sandbox changes; .git/NAME is about every git directory in it"
     ),
+    key!("files.max_bytes", files.max_bytes, "The largest file that is written to a workspace").range(0..=TIB),
     key!("log.level", log.level, "Level (error, warn, info, debug, trace) or filter of the log on stderr")
         .env("TRL_LOG")
         .flag(Flag::Engine("log-level")),

@@ -46,6 +46,7 @@ pub(crate) struct Config {
     /// Ceiling of the socket's default agent; 0 is as many as the daemon.
     pub(crate) agent_max_sessions: usize,
     pub(crate) log: LogSettings,
+    pub(crate) files: FileSettings,
     /// From the environment, read once.
     pub(crate) operator_token: Option<Secret>,
     /// Where the daemon keeps the operator's token for people at a terminal.
@@ -69,6 +70,19 @@ pub(crate) struct WireLimits {
 impl Default for WireLimits {
     fn default() -> Self {
         Self { max_line_bytes: 16 << 20, max_connections: 1024, client_buffer_bytes: 32 << 20 }
+    }
+}
+
+/// Files of workspaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileSettings {
+    /// The largest that is written.
+    pub(crate) max_bytes: u64,
+}
+
+impl Default for FileSettings {
+    fn default() -> Self {
+        Self { max_bytes: 4 << 30 }
     }
 }
 
@@ -136,6 +150,7 @@ impl Config {
             http: HttpSettings::default(),
             agent_max_sessions: 0,
             log: LogSettings::default(),
+            files: FileSettings::default(),
             operator_token: None,
             operator_token_file: places.config_dir.join("operator.token"),
             file: None,

@@ -291,6 +291,10 @@ async fn follow(client: &Arc<Client>, follow: Option<Follow>) {
             let client = Arc::clone(client);
             tokio::spawn(async move { events.run(&client).await });
         }
+        Some(Follow::Changes(changes)) => {
+            let client = Arc::clone(client);
+            tokio::spawn(async move { changes.run(&client).await });
+        }
         Some(Follow::Output(output)) => output.run(&client.outbox).await,
     }
 }

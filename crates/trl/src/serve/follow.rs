@@ -1,4 +1,4 @@
-//! Pushes after a reply: the output of one execution, or events. Both pull, and only while the client takes.
+//! Pushes after a reply: the output of one execution, events, or changes of files. All pull, and only while the client takes.
 
 use std::sync::Arc;
 
@@ -12,12 +12,14 @@ use trl_proto::text::incomplete_tail;
 use trl_proto::{Dialect, Error, StreamId};
 
 use super::connection::Client;
+use super::files::changes::Changes;
 use super::outbox::Outbox;
 use super::principal::Principal;
 
 pub(crate) enum Follow {
     Output(Output<Pushes>),
     Events(Events),
+    Changes(Changes),
 }
 
 /// Bytes per push: large enough that the frame around them does not matter, small enough that the allocator keeps the

@@ -10,12 +10,13 @@
 //! - [`startup`]: the socket's directory, lock and address. - [`auth`]: tokens, tickets, failed attempts.
 //! - [`http`]: the door for programs and browsers. - [`lines`], [`outbox`]: bytes in, bytes out, both bounded.
 //! - [`connection`]: one client. - [`principal`]: who it is and what it may do.
-//! - [`rpc`]: the dispatch table. - [`doctor`]: what could be better. - [`follow`]: pushes after a reply.
+//! - [`rpc`]: the dispatch table. - [`doctor`]: what could be better. - [`files`]: those of workspaces. - [`follow`]: pushes after a reply.
 
 mod auth;
 mod cases;
 mod connection;
 mod doctor;
+mod files;
 mod follow;
 mod history;
 mod hitl;
@@ -47,6 +48,7 @@ use trl_sys::{harden, limits, sched, zygote};
 
 use self::auth::Authority;
 use self::connection::{Client, Connected, Hears, Through};
+use self::files::FileService;
 use self::lines::Lines;
 use self::outbox::ByteSink;
 use self::principal::Principal;
@@ -114,6 +116,7 @@ pub(crate) struct Server {
     authority: Authority,
     socket: Option<PathBuf>,
     data_dir: PathBuf,
+    files: FileService,
     connections: AtomicUsize,
     /// Those of them that came through the HTTP door.
     visitors: AtomicUsize,
@@ -136,7 +139,7 @@ pub(crate) fn daemon(config: Config) -> Result<(), ServeError> {
     let mut claim = startup::Claim::take(&config.socket)?;
     let settings = config.http.clone();
     let (server, runtime, operator) = prepare(config, Keeps::Records)?;
-    runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         let door = http::Listener::bind(&settings)?;
         let listener = claim.listen()?;
         tokio::spawn(background(Arc::clone(&server), Signals::listen()?));
@@ -154,7 +157,10 @@ pub(crate) fn daemon(config: Config) -> Result<(), ServeError> {
             store.close().await;
         }
         Ok(())
-    })
+    });
+    // A search may still go on in its thread, and nobody waits for what it finds.
+    runtime.shutdown_timeout(LAST_WORDS);
+    outcome
 }
 
 /// `trl stdio`: one client, on stdin and stdout.
@@ -209,6 +215,10 @@ fn prepare(
         .map_err(ServeError::io("starting the runtime"))?;
     config.wire.max_connections = config.wire.max_connections.min(engine.shares.connections);
     let authority = Authority::new(&operator, &config.data_dir, &config.http);
+    let parent = |path: &PathBuf| path.parent().unwrap_or(path).to_path_buf();
+    let own = [parent(&config.operator_token_file), parent(&config.socket), engine.place.dir().to_path_buf()];
+    let own: Vec<&Path> = own.iter().map(PathBuf::as_path).filter(|path| path.is_absolute()).collect();
+    let files = FileService::new(&config.data_dir, &own, config.files.max_bytes);
     let server = Server {
         manager: Manager::new(engine),
         wire: config.wire,
@@ -216,6 +226,7 @@ fn prepare(
         authority,
         socket: (!config.socket.as_os_str().is_empty()).then_some(config.socket),
         data_dir: config.data_dir,
+        files,
         connections: AtomicUsize::new(0),
         visitors: AtomicUsize::new(0),
         stop: watch::Sender::new(None),

@@ -19,7 +19,8 @@ use trl_core::terminal::Terminal;
 use trl_proto::envelope::Request;
 use trl_proto::method::{Access, FromInside};
 use trl_proto::sandbox::Mode;
-use trl_proto::token::{Ceilings, Making, Wish};
+use trl_proto::token::{Ceilings, Making, SandboxMode, Wish};
+use trl_proto::workspace::WorkspaceInfo;
 use trl_proto::{Error, ErrorCode, ExecutionId, Method, Role, SessionId, TerminalId};
 
 use super::Server;
@@ -173,6 +174,38 @@ impl Principal {
         match self {
             Self::Token(grant) => Some(&grant.ceilings),
             Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => None,
+        }
+    }
+
+    /// May it name this workspace at all? A token's ceiling says which.
+    pub(crate) fn may_name_workspace(&self, id: &str) -> Result<(), Error> {
+        let Self::Token(grant) = self else { return Ok(()) };
+        let wish = Wish { workspace_id: Some(id.into()), ..Wish::default() };
+        grant.ceilings.check(&wish, Making::Nothing)
+    }
+
+    /// An agent token has the workspaces it made, and those its ceiling names.
+    pub(crate) fn may_use_workspace(&self, workspace: &WorkspaceInfo) -> Result<(), Error> {
+        let named = match self {
+            Self::Token(grant) => grant.ceilings.workspaces.as_ref(),
+            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => None,
+        };
+        let is_its_own = match self.sight() {
+            Sight::Everything => true,
+            Sight::Own(name) => {
+                workspace.owner == name || named.is_some_and(|ids| ids.contains(&workspace.workspace_id))
+            }
+            Sight::One(_) | Sight::Nothing => false,
+        };
+        if is_its_own { Ok(()) } else { Err(self.not_its_own()) }
+    }
+
+    /// The widest sandbox it may have, where whoever asks for none gets `usual`.
+    pub(crate) fn widest_sandbox(&self, usual: SandboxMode) -> SandboxMode {
+        match self {
+            Self::Token(grant) => grant.ceilings.sandbox.unwrap_or(SandboxMode::Off).min(usual),
+            Self::Role(Role::Operator) => SandboxMode::Off,
+            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => usual,
         }
     }
 
@@ -350,7 +383,9 @@ mod tests {
             for method in Method::ALL {
                 let refused = method.from_inside() == FromInside::Refused || !method.allows(Role::Agent);
                 assert_eq!(inside.may_call(*method).is_err(), refused, "{}", method.name());
-                assert!(refused || !method.name().starts_with("terminal."), "{}", method.name());
+                let beyond =
+                    ["terminal.", "workspace.", "fs."].iter().any(|family| method.name().starts_with(family));
+                assert!(refused || !beyond, "{}", method.name());
             }
         }
     }

@@ -25,6 +25,7 @@ use trl_proto::token::{TokenCreated, TokenList, TokenParams, TokenRevoked};
 use trl_proto::{Dialect, Error, ErrorCode, Method, PROTOCOL, StreamId, Text};
 
 use super::connection::{Client, Hears};
+use super::files::Doing;
 use super::follow::{Events, Follow, Next, Output, Pushes};
 use super::principal::Principal;
 
@@ -99,6 +100,19 @@ pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer 
         Method::TerminalSignal => call.done(call.signal_terminal().await),
         Method::TerminalDestroy => call.done(call.destroy_terminal().await),
         Method::TerminalKeep => call.done(call.keep_terminal().await),
+        Method::WorkspaceCreate => call.done(call.create_workspace().await),
+        Method::WorkspaceList => call.done(call.list_workspaces()),
+        Method::WorkspaceGet => call.done(call.get_workspace().await),
+        Method::FsList => call.done(call.fs_list().await),
+        Method::FsStat => call.done(call.fs_stat().await),
+        Method::FsRead => call.done(call.fs_read().await),
+        Method::FsWrite => call.done(call.fs_write().await),
+        Method::FsMkdir => call.done(call.fs_mkdir().await),
+        Method::FsMove => call.done(call.fs_move().await),
+        Method::FsRemove => call.done(call.fs_remove().await),
+        Method::FsGlob => call.done(call.fs_glob().await),
+        Method::FsGrep => call.done(call.fs_grep().await),
+        Method::FsWatch => call.watch().await,
     }
 }
 
@@ -198,6 +212,9 @@ impl Call<'_> {
 
     async fn create(&self) -> Result<SessionInfo, Error> {
         let params: CreateParams = self.request.params()?;
+        if let Some(id) = &params.workspace_id {
+            self.dir_in_workspace(id, Doing::Writing).await?;
+        }
         let session = self.manager().create(params, &self.caller()).await?;
         self.manager().close_others(&session);
         Ok(session.info(self.dialect()))
@@ -406,6 +423,17 @@ impl Call<'_> {
         self.client.server.authority.tokens.revoke(&token_id)?;
         tracing::info!(id = %token_id, "a token was revoked");
         Ok(TokenRevoked { token_id, revoked: true })
+    }
+
+    // ---- files
+
+    async fn watch(&self) -> Answer {
+        match self.fs_watch().await {
+            Err(error) => self.done::<()>(Err(error)),
+            Ok((watching, changes)) => {
+                Answer { line: self.line(Ok(watching)), follow: Some(Follow::Changes(changes)) }
+            }
+        }
     }
 
     // ---- events

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use trl_core::terminal::Terminal;
 use trl_core::terminal::spec::checked_size;
+use trl_core::workspace::checked_id;
 use trl_proto::terminal::{
     CreateParams, DestroyParams, InputParams, InputTaken, ListParams, ResizeParams, Screen, ScreenCursor,
     ScreenFormat, ScreenParams, SignalParams, Signalled, Snapshot, SnapshotParams, TerminalInfo,
@@ -13,6 +14,7 @@ use trl_proto::text::decode;
 use trl_proto::{Error, TerminalId, Text};
 use trl_screen::Key;
 
+use super::files::Doing;
 use super::rpc::Call;
 
 /// What a terminal sends for these keys in the modes its program has set by now.
@@ -33,7 +35,13 @@ impl Call<'_> {
     }
 
     pub(super) async fn create_terminal(&self) -> Result<TerminalInfo, Error> {
-        let params: CreateParams = self.request.params()?;
+        let mut params: CreateParams = self.request.params()?;
+        // To a terminal the workspace is a group first; a directory is not made for it.
+        if let (Some(id), None) = (&params.workspace_id, &params.working_dir)
+            && checked_id(id).is_ok()
+        {
+            params.working_dir = self.dir_in_workspace(id, Doing::Looking).await?;
+        }
         Ok(self.manager().create_terminal(params, &self.caller()).await?.info())
     }
 

@@ -5,11 +5,15 @@ use trl_testkit::{Client, Daemon};
 
 use super::{commands, create, daemon, history, run};
 
+fn log_in(daemon: &Daemon, token: &str) -> Client {
+    let mut client = daemon.client();
+    client.ok("system.auth", json!({"token": token}));
+    client
+}
+
 fn with_token(daemon: &Daemon, role: &str) -> Client {
     let token = daemon.token(role, json!({}))["token"].as_str().unwrap().to_string();
-    let mut client = daemon.client();
-    client.authenticate(&token);
-    client
+    log_in(daemon, &token)
 }
 
 #[test]
@@ -17,12 +21,7 @@ fn an_agent_token_sees_its_own_also_after_a_restart() {
     let mut daemon = daemon();
     let made = daemon.token("agent", json!({}));
     let secret = made["token"].as_str().unwrap().to_string();
-    let log_in = |daemon: &Daemon| {
-        let mut client = daemon.client();
-        client.authenticate(&secret);
-        client
-    };
-    let mut agent = log_in(&daemon);
+    let mut agent = log_in(&daemon, &secret);
     let mine = create(&mut agent, json!({}));
     run(&mut agent, &mine, "echo mine");
     let passing = agent.ok("exec.run", json!({"command": "echo passing"}))["execution_id"].clone();
@@ -33,7 +32,7 @@ fn an_agent_token_sees_its_own_also_after_a_restart() {
     daemon.kill9();
     daemon.relaunch();
 
-    let mut agent = log_in(&daemon);
+    let mut agent = log_in(&daemon, &secret);
     assert_eq!(commands(&history(&mut agent, json!({}))), ["echo passing", "echo mine"]);
     assert_eq!(commands(&history(&mut agent, json!({"query": "echo"}))), ["echo passing", "echo mine"]);
     agent.refused("FORBIDDEN", "session.history", json!({"session_id": theirs}));

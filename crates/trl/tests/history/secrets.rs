@@ -71,7 +71,7 @@ fn no_secret_is_in_any_file_of_the_data_directory() {
         json!({"session_id": id, "command": "echo $DEPLOY_PASSWORD", "env": {"DEPLOY_PASSWORD": COMMAND_ENV}}),
     );
     client.ok("exec.run", json!({"session_id": id, "command": "wc -c", "stdin": STDIN}));
-    let read = json!({"session_id": id, "command": "read x", "stdin": "open"});
+    let read = json!({"session_id": id, "command": "read x", "stdin": "open", "yield_ms": 250});
     let started = client.ok("exec.start", read);
     client.ok("exec.input", json!({"execution_id": started["execution_id"], "data": format!("{INPUT}\n")}));
     let passing = json!({"argv": ["/bin/sh", "-c", "echo $X"], "secret_env": {"X": SECRET_ENV}});

@@ -49,7 +49,9 @@ fn a_result_can_be_fetched_while_it_is_kept() {
         session.run("true");
     }
     let params = json!({"execution_id": first.execution_id});
-    session.client().refused("EXECUTION_NOT_FOUND", "exec.result", params.clone());
+    // what the history has of it is still there
+    let recorded = session.client().ok("exec.result", params.clone())["recorded"].clone();
+    assert_eq!((&recorded["exit_code"], &recorded["stdout"]["head"]), (&json!(3), &json!("first\n")));
     session.client().refused("EXECUTION_NOT_FOUND", "exec.output", params);
 }
 

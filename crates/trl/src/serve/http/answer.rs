@@ -107,10 +107,13 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let status = match error.code {
             ErrorCode::AuthFailed => StatusCode::UNAUTHORIZED,
-            ErrorCode::Forbidden => StatusCode::FORBIDDEN,
-            ErrorCode::SessionNotFound | ErrorCode::ExecutionNotFound | ErrorCode::TerminalNotFound => {
-                StatusCode::NOT_FOUND
+            ErrorCode::Forbidden | ErrorCode::FileOutsideWorkspace | ErrorCode::SandboxDenied => {
+                StatusCode::FORBIDDEN
             }
+            ErrorCode::SessionNotFound
+            | ErrorCode::ExecutionNotFound
+            | ErrorCode::TerminalNotFound
+            | ErrorCode::FileNotFound => StatusCode::NOT_FOUND,
             ErrorCode::InvalidParams | ErrorCode::ShellNotFound | ErrorCode::WorkingDirInvalid => {
                 StatusCode::BAD_REQUEST
             }
@@ -119,6 +122,7 @@ impl From<Error> for Refusal {
                 StatusCode::TOO_MANY_REQUESTS
             }
             ErrorCode::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            ErrorCode::StorageFull => StatusCode::INSUFFICIENT_STORAGE,
             ErrorCode::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };

@@ -7,12 +7,13 @@
 //!                                                                                      ├─ WS /ws/terminal ─▶ attach
 //!                                                                                      ├─ events: output as SSE
 //!                                                                                      ├─ recording: asciicast
+//!                                                                                      ├─ files: in and out
 //!                                                                                      └─ all else ─▶ ui
 //! ```
 //!
 //! - [`listener`]: where it stands, and who comes in. - [`guard`]: requests that a foreign web page could have caused.
 //! - [`gate`]: tokens and tickets. - [`routes`]: what there is. - [`ws`], [`attach`], [`events`], [`recording`]: what goes
-//!   on after the answer; [`asciicast`]: the form of a recording. - [`impatient`]: clients that do not take what they asked for. - [`answer`]: replies, refusals and the
+//!   on after the answer; [`asciicast`]: the form of a recording. - [`files`], [`range`]: files of workspaces. - [`impatient`]: clients that do not take what they asked for. - [`answer`]: replies, refusals and the
 //!   headers of both. - [`metrics`]: figures for Prometheus. - [`ui`]: the web UI's files.
 //!
 //! It decides nothing about methods: that is [`super::principal`], as on every transport. It has no TLS: another machine
@@ -22,11 +23,13 @@ mod answer;
 mod asciicast;
 mod attach;
 mod events;
+mod files;
 mod gate;
 mod guard;
 mod impatient;
 mod listener;
 mod metrics;
+mod range;
 mod recording;
 mod routes;
 mod ui;

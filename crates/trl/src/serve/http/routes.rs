@@ -22,6 +22,7 @@ use super::super::principal::Principal;
 use super::super::rpc;
 use super::answer::{self, Answer, Refusal};
 use super::attach::{self, Attach, Found};
+use super::files::Address;
 use super::guard::{Page, one};
 use super::{Upgrade, Visit, events, metrics, recording, ui, ws};
 
@@ -43,6 +44,8 @@ enum Route<'a> {
     Terminal(&'a str),
     Recording(&'a str),
     WsTerminal(&'a str),
+    /// Of a workspace or a session.
+    File(Address<'a>),
 }
 
 impl<'a> Route<'a> {
@@ -69,7 +72,8 @@ impl<'a> Route<'a> {
         let one = || between("/api/terminals/", "").filter(plain).map(Self::Terminal);
         let recorded = || between("/api/terminals/", "/recording").filter(plain).map(Self::Recording);
         let attached = || between("/ws/terminal/", "").filter(plain).map(Self::WsTerminal);
-        events.or_else(listed).or_else(one).or_else(recorded).or_else(attached)
+        let file = || Address::find(path).map(Self::File);
+        events.or_else(listed).or_else(one).or_else(recorded).or_else(attached).or_else(file)
     }
 
     fn verbs(&self) -> &'static [Verb] {
@@ -77,6 +81,7 @@ impl<'a> Route<'a> {
             Self::Rpc | Self::Tickets => &[Verb::POST],
             Self::Terminals(None) => &[Verb::GET, Verb::POST],
             Self::Terminal(_) => &[Verb::GET, Verb::DELETE],
+            Self::File(_) => &[Verb::GET, Verb::PUT, Verb::DELETE],
             _ => &[Verb::GET],
         }
     }
@@ -107,14 +112,18 @@ fn add_cors(headers: &mut HeaderMap, page: &Page) {
     if let Ok(origin) = HeaderValue::from_str(origin) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+        let seen = HeaderValue::from_static("etag, content-range, accept-ranges");
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, seen);
     }
 }
 
 fn preflight() -> Answer {
     let mut answer = answer::empty(StatusCode::NO_CONTENT);
     let headers = answer.headers_mut();
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
-    let names = HeaderValue::from_static("authorization, content-type, last-event-id");
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, PUT, DELETE"));
+    let names = HeaderValue::from_static(
+        "authorization, content-type, last-event-id, range, if-range, if-match, if-none-match",
+    );
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names);
     answer
 }
@@ -124,7 +133,7 @@ fn nothing_here() -> Refusal {
         .hint("/openapi.json says what there is")
 }
 
-fn json_of(value: &impl serde::Serialize) -> Vec<u8> {
+pub(super) fn json_of(value: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_else(|_| b"null".to_vec())
 }
 
@@ -149,6 +158,7 @@ impl Visit {
             Route::WsTerminal(id) => self.terminal_socket(&mut request, id, page),
             Route::Terminals(workspace) => self.terminals(workspace, request).await,
             Route::Terminal(id) => self.one_terminal(id, request).await,
+            Route::File(address) => self.file(address, request).await,
             Route::Recording(id) => {
                 let query = uri.query().unwrap_or_default();
                 recording::stream(&self.door, self.who(request.headers())?, id, query)
