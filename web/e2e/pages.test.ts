@@ -66,6 +66,7 @@ async function lived(): Promise<string> {
   const { session_id } = await daemon.call<{ session_id: string }>("session.create", {
     name: "build",
     shell: "bash",
+    working_dir: "/usr",
   });
   for (const command of [
     String.raw`printf '\033[1;32m   Compiling\033[0m app v1.0\n\033[33mwarning\033[0m: unused\n\033[31;1merror\033[0m\n'`,

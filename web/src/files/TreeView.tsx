@@ -57,7 +57,16 @@ export function TreeView({
     <ul className="tree" role="tree" aria-label={t("files.tree")} onKeyDown={press}>
       {all.map((row) =>
         row.kind === "remark" ? (
-          <li key={row.key} role="none" className="tree-remark muted" style={indent(row.depth)}>
+          // An item too: a tree of nothing else would be none to those who hear it.
+          <li
+            key={row.key}
+            role="treeitem"
+            className="tree-remark muted"
+            style={indent(row.depth)}
+            aria-level={row.depth}
+            aria-selected={false}
+            aria-disabled
+          >
             {remark(t, row)}
           </li>
         ) : (
@@ -88,7 +97,7 @@ export function TreeView({
 }
 
 function focus(tree: HTMLElement, key: string): void {
-  const items = [...tree.querySelectorAll<HTMLElement>("[role=treeitem]")];
+  const items = [...tree.querySelectorAll<HTMLElement>("[data-key]")];
   items.find((item) => item.dataset["key"] === key)?.focus();
 }
 
