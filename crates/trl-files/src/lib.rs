@@ -4,7 +4,7 @@
 //!    leaves the directory, by `..`, a link, a mount or a race, is refused by the kernel, not by looking at the text.
 //! 2. [`Rel`] is a path as a request names it; a *place* is where it really is, without links.
 //! 3. [`Access`] says yes or no to a place; [`Rules`] are the modes of a sandbox.
-//! 4. [`Files`] is a root with an access: [`read`], [`write`], [`change`] (directories, moving, removing), [`list`],
+//! 4. [`Files`] is a root with an access: [`read`], [`mod@write`], [`change`] (directories, moving, removing), [`list`],
 //!    [`glob`], [`grep`], [`watch`].
 //!
 //! Everything here blocks, and nothing waits: FIFOs, devices and sockets are looked at and never opened. No async

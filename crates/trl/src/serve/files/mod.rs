@@ -2,7 +2,7 @@
 //!
 //! 1. A request names a [`Target`]. [`FileService::open`] finds its directory, and refuses those whose it is not.
 //! 2. The directory is opened once and kept open, so that it stays the one it was whatever is moved or put in its place.
-//! 3. [`FileService::rules`] is the one place that says what may be read and written there.
+//! 3. [`held`] is the one place that says what may be read and written there.
 //! 4. [`FileService::run`] does the work on a thread beside the daemon's, of which there are few: searches have their own,
 //!    so that no search keeps a read waiting.
 //!
