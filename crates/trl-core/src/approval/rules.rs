@@ -11,7 +11,7 @@ use trl_policy::{
 };
 use trl_proto::Error;
 use trl_proto::approval::{ApprovalSpec, RuleSpec};
-use trl_proto::hitl::{ApprovalRequest, Executable, Scope, Verdict};
+use trl_proto::hitl::{ApprovalRequest, Executable, Scope, Segment, Verdict};
 
 use super::{Book, Doubt, Judgement, probe};
 use crate::case::Case;
@@ -104,6 +104,25 @@ impl Rules {
     pub fn judge_argv(&self, argv: &[String], env: &Env) -> Judgement {
         let rules = self.compiled();
         self.with_variables(&rules, judge_argv(&rules, argv, Typing::Impossible), env)
+    }
+
+    /// A shell whose commands are judged one by one: what comes with it is judged now.
+    pub fn judge_shell(&self, shown: &str, env: &Env) -> Judgement {
+        let segment = Segment {
+            text: shown.into(),
+            at: None,
+            verdict: Verdict::Allow,
+            rule: None,
+            reason: None,
+            would_allow: None,
+        };
+        let allowed = trl_policy::Judgement {
+            verdict: Verdict::Allow,
+            segments: vec![segment],
+            names: Vec::new(),
+            reason: None,
+        };
+        self.with_variables(&self.compiled(), allowed, env)
     }
 
     /// A program on a terminal: whatever is typed later.

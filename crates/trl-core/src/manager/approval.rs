@@ -1,24 +1,28 @@
 //! Fresh processes and terminals: judged before they start, and started when a person has said yes.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::sync::oneshot;
 use trl_proto::exec::Approval;
 use trl_proto::hitl::{ApprovalBoundary, ApprovalRequest, RespondParams, Verdict};
-use trl_proto::session::SessionState;
+use trl_proto::session::{CreateParams, SessionState};
 use trl_proto::{Error, ErrorCode, ExecutionId, RequestId, SessionId, TerminalId};
 use trl_store::redact::Redactor;
 
+use super::executions::Judging;
 use super::{Caller, Manager};
 use crate::approval::rules::At;
-use crate::approval::{Answer, Asked, Asking, Detached, Judgement, Plan, Question, Rules, denied, required};
+use crate::approval::{
+    Answer, Asked, Asking, Detached, Doubt, Judgement, Plan, Question, Rules, denied, refusal, required,
+};
 use crate::case::Case;
 use crate::env::Env;
 use crate::limits::asked::Widening;
 use crate::session::handle::Session;
 use crate::session::messages::{Approved, Clearance, Message, Order, Stdin};
-use crate::session::spec::seconds;
+use crate::session::spec::{Program, Spec, seconds};
 use crate::session::state::WhenBusy;
 use crate::shell::Kind;
 use crate::shell::wrap::Surroundings;
@@ -33,6 +37,8 @@ pub(super) struct Fresh<'a> {
     /// As it is shown.
     pub(super) command: &'a str,
     pub(super) program: Judged<'a>,
+    /// The program that reads text, or that a session is to be.
+    pub(super) shell: Option<&'a Path>,
     /// Variables of its own.
     pub(super) env: &'a Env,
     pub(super) working_dir: &'a str,
@@ -49,6 +55,8 @@ pub(super) enum Judged<'a> {
     Argv(&'a [String]),
     /// On a terminal.
     Typed(&'a [String]),
+    /// A shell that is asked about command by command: only how it is started matters now.
+    Shell,
 }
 
 /// May it start?
@@ -100,6 +108,53 @@ impl Manager {
             .detail("names", names))
     }
 
+    pub(super) fn rules_for(&self, caller: &Caller, case: Option<&Arc<Case>>) -> Option<Arc<Rules>> {
+        match caller.judging {
+            Judging::ByRules => Rules::of(&self.engine.book, case),
+            Judging::Exempt => None,
+        }
+    }
+
+    /// A session is asked about before it is made when its program, its shell or its variables could do what no rule allows:
+    /// later only its commands are looked at.
+    pub(super) async fn clear_session(
+        &self,
+        spec: &Spec,
+        given: &Given,
+        caller: &Caller,
+    ) -> Result<(), Error> {
+        let (shown, program, shell) = match &spec.program {
+            Program::Shell { path, .. } => {
+                (format!("session.create {}", path.display()), Judged::Shell, Some(path))
+            }
+            Program::Direct { argv, .. } => {
+                (argv.join(" "), Judged::Argv(given.argv.as_deref().unwrap_or(argv)), None)
+            }
+        };
+        let fresh = Fresh {
+            session: Some(&spec.id),
+            terminal: None,
+            execution: None,
+            name: spec.name.as_ref(),
+            case: spec.case.as_ref(),
+            command: &shown,
+            program,
+            shell: shell.map(PathBuf::as_path),
+            env: &given.env,
+            working_dir: &spec.working_dir,
+            boundary: spec.approval_boundary(),
+            mode: Approval::Wait,
+            redactor: &spec.secrets.redactor(),
+        };
+        match self.gate(fresh, caller).await? {
+            Gate::Open => Ok(()),
+            Gate::Later(Later { request, answer }) => match answer.await.unwrap_or(Answer::Cancelled) {
+                Answer::Approved { .. } => Ok(()),
+                no => Err(refusal(&request, no)),
+            },
+        }
+    }
+
     async fn run_detached(self: &Arc<Self>, detached: Detached) {
         let request = detached.request;
         let Some(id) = request.session_id.clone() else { return };
@@ -108,6 +163,7 @@ impl Manager {
             max_sessions: usize::MAX,
             max_own_sessions: usize::MAX,
             widening: Widening::Refused,
+            judging: Judging::ByRules,
         };
         let opened = self.open(&id, None, &caller);
         let outcome = match opened {
@@ -154,15 +210,19 @@ impl Manager {
 
     /// Asks the rules, and people if the rules say so. Resolves when they have been told.
     pub(super) async fn gate(&self, fresh: Fresh<'_>, caller: &Caller) -> Result<Gate, Error> {
-        let Some(rules) = Rules::of(&self.engine.book, fresh.case) else { return Ok(Gate::Open) };
-        let judgement = match &fresh.program {
+        let Some(rules) = self.rules_for(caller, fresh.case) else { return Ok(Gate::Open) };
+        let mut judgement = match &fresh.program {
             Judged::Text(shell) => {
                 let dir = fresh.working_dir;
                 rules.judge(At { shell: *shell, cwd: dir, root: dir, env: fresh.env }, fresh.command)
             }
             Judged::Argv(argv) => rules.judge_argv(argv, fresh.env),
             Judged::Typed(argv) => rules.judge_terminal(argv, fresh.env),
+            Judged::Shell => rules.judge_shell(fresh.command, fresh.env),
         };
+        if let Some(doubt) = fresh.shell.and_then(odd_shell) {
+            judgement.doubt(&[doubt]);
+        }
         match judgement.verdict {
             Verdict::Allow => Ok(Gate::Open),
             Verdict::Deny => {
@@ -182,6 +242,33 @@ impl Manager {
     }
 }
 
+/// What a request brings for a session, before its case has added anything.
+pub(super) struct Given {
+    /// Variables, secret ones too; their values do not matter.
+    env: Env,
+    argv: Option<Vec<String>>,
+}
+
+impl Given {
+    pub(super) fn of(params: &CreateParams) -> Self {
+        Self { env: names_of(params.env.as_ref(), params.secret_env.as_ref()), argv: params.argv.clone() }
+    }
+}
+
+/// The names of variables that come with something.
+pub(super) fn names_of(env: Option<&Env>, secret: Option<&Env>) -> Env {
+    let names = env.into_iter().chain(secret).flat_map(|env| env.keys());
+    names.map(|name| (name.clone(), String::new())).collect()
+}
+
+/// A shell that did not come with the system may be any program.
+fn odd_shell(shell: &Path) -> Option<Doubt> {
+    const SYSTEM: [&str; 6] = ["/usr", "/bin", "/sbin", "/opt", "/nix/store", "/gnu/store"];
+    let real = shell.canonicalize().unwrap_or_else(|_| shell.into());
+    let usual = SYSTEM.iter().any(|dir| real.starts_with(dir));
+    (!usual).then(|| Doubt { name: None, why: format!("{} is no shell of the system", shell.display()) })
+}
+
 fn asking(fresh: &Fresh<'_>, judgement: Judgement, rules: Arc<Rules>, caller: &Caller) -> Asking {
     Asking {
         session: fresh.session.cloned(),
@@ -198,7 +285,7 @@ fn asking(fresh: &Fresh<'_>, judgement: Judgement, rules: Arc<Rules>, caller: &C
         rules,
         shell: match fresh.program {
             Judged::Text(kind) => Some(kind),
-            Judged::Argv(_) | Judged::Typed(_) => None,
+            Judged::Argv(_) | Judged::Typed(_) | Judged::Shell => None,
         },
         mode: fresh.mode,
         plan: None,

@@ -33,6 +33,16 @@ pub struct Caller {
     pub max_own_sessions: usize,
     /// May it ask for more than the settings give?
     pub widening: Widening,
+    pub judging: Judging,
+}
+
+/// Whether the rules hold for what somebody wants to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Judging {
+    #[default]
+    ByRules,
+    /// The daemon itself, which looks at the machine with a script of its own.
+    Exempt,
 }
 
 /// More in memory than this is what spill files are for.

@@ -27,11 +27,11 @@ use trl_proto::{Error, ErrorCode, SessionId, TerminalId};
 use trl_store::Durability;
 use trl_sys::tree;
 
+use self::approval::Given;
 pub use self::cases::CaseWish;
-pub use self::executions::{Caller, checked_output_bytes, parse_signal};
+pub use self::executions::{Caller, Judging, checked_output_bytes, parse_signal};
 use self::idempotency::Keys;
 use self::pressure::Pressure;
-use crate::approval::Rules;
 use crate::engine::{Counters, Engine};
 use crate::seats::{Seat, Seats};
 use crate::session::handle::{Keeping, Session};
@@ -146,7 +146,9 @@ impl Manager {
 
     /// Starts a session; returns when its program is up. A failure leaves nothing.
     pub async fn create(&self, params: CreateParams, caller: &Caller) -> Result<Arc<Session>, Error> {
+        let given = Given::of(&params);
         let spec = self.resolve(params, caller)?;
+        self.clear_session(&spec, &given, caller).await?;
         self.create_as(spec, caller, Keeping::Recorded).await
     }
 
@@ -173,7 +175,7 @@ impl Manager {
     ) -> Result<Arc<Session>, Error> {
         let spec = spec.within_settings(&self.engine.settings, caller.widening)?;
         let seat = self.admit(caller)?;
-        let rules = Rules::of(&self.engine.book, spec.case.as_ref());
+        let rules = self.rules_for(caller, spec.case.as_ref());
         let session = Session::new(spec, rules, keeping);
         let id = session.spec.id.clone();
         if let Some(order) = &direct {

@@ -14,7 +14,7 @@ use trl_proto::start::{StartParams, StartStdin, StdinName};
 use trl_proto::text::decode;
 use trl_proto::{Error, terminal};
 
-use super::approval::{Fresh, Gate, Judged, Later};
+use super::approval::{Fresh, Gate, Judged, Later, names_of};
 use super::executions::{Caller, checked_output_bytes};
 use super::idempotency::Claim;
 use super::{CaseWish, Manager};
@@ -90,7 +90,9 @@ impl Manager {
         let case = self.case_for(wish(&params))?;
         let (shown, argv) = words(&params, case.as_deref())?;
         let text = params.command.as_ref().map(|_| argv[0].clone());
-        let (mode, own_env) = (params.approval.unwrap_or_default(), params.env.clone().unwrap_or_default());
+        let mode = params.approval.unwrap_or_default();
+        let own_env = names_of(params.env.as_ref(), params.secret_env.as_ref());
+        let asked_argv = argv.clone();
         let create = CreateParams {
             argv: Some(argv),
             case_id: params.case_id,
@@ -118,7 +120,8 @@ impl Manager {
             name: spec.name.as_ref(),
             case: spec.case.as_ref(),
             command: &shown,
-            program: judged(text.as_deref(), &spec.program)?,
+            program: judged(text.as_deref(), &spec.program, &asked_argv)?,
+            shell: text.as_deref().map(Path::new),
             env: &own_env,
             working_dir: &spec.working_dir,
             boundary: spec.approval_boundary(),
@@ -172,7 +175,7 @@ impl Manager {
         let case = self.case_for(wish(&params))?;
         let (shown, argv) = words(&params, case.as_deref())?;
         let asked = params.approval.unwrap_or_default();
-        let own_env = params.env.clone().unwrap_or_default();
+        let own_env = names_of(params.env.as_ref(), params.secret_env.as_ref());
         let create = terminal::CreateParams {
             approval: Some(if asked == Approval::Return { Approval::Wait } else { asked }),
             argv: Some(argv),
@@ -229,10 +232,10 @@ async fn end_in_time(terminal: Arc<Terminal>, execution: Arc<Execution>, timeout
 }
 
 /// Text is judged as the shell that reads it would.
-fn judged<'a>(shell: Option<&str>, program: &'a Program) -> Result<Judged<'a>, Error> {
+fn judged<'a>(shell: Option<&str>, program: &Program, asked: &'a [String]) -> Result<Judged<'a>, Error> {
     let Program::Direct { argv, .. } = program else { return Err(Error::internal("not a direct command")) };
     let kind = shell.and_then(|_| Kind::detect(Path::new(&argv[0])));
-    Ok(kind.map_or(Judged::Argv(argv), Judged::Text))
+    Ok(kind.map_or(Judged::Argv(asked), Judged::Text))
 }
 
 fn wish(params: &StartParams) -> CaseWish<'_> {

@@ -8,7 +8,7 @@ use trl_proto::exec::Approval;
 use trl_proto::terminal::{CreateParams, ListParams};
 use trl_proto::{Error, ErrorCode, TerminalId};
 
-use super::approval::{Fresh, Gate, Judged, Later};
+use super::approval::{Fresh, Gate, Judged, Later, names_of};
 use super::{Caller, Manager};
 use crate::approval::{Answer, boundary, refusal};
 use crate::env::Env;
@@ -31,7 +31,7 @@ impl Manager {
             return Err(Error::invalid("a terminal waits for approval, or fails")
                 .hint("approval: \"wait\" or \"fail\"; exec.start with tty: true can return"));
         }
-        let env = params.env.clone().unwrap_or_default();
+        let env = names_of(params.env.as_ref(), params.secret_env.as_ref());
         let spec = self.resolve_terminal(params, caller)?;
         self.clear_terminal(&spec, None, (mode, &env), caller).await?;
         self.bring_up_terminal(spec, None, caller).await
@@ -54,6 +54,7 @@ impl Manager {
             case: spec.case.as_ref(),
             command: execution.map_or(shown.as_str(), |e| &e.command),
             program: Judged::Typed(&spec.argv),
+            shell: None,
             env,
             working_dir: &spec.working_dir,
             boundary: boundary(spec.sandbox.as_deref()),

@@ -13,7 +13,7 @@ use trl_core::case::Case;
 use trl_core::events::Told;
 use trl_core::execution::Execution;
 use trl_core::limits::asked::Widening;
-use trl_core::manager::{Caller, CaseWish, Origin};
+use trl_core::manager::{Caller, CaseWish, Judging, Origin};
 use trl_core::session::handle::Session;
 use trl_core::terminal::Terminal;
 use trl_proto::envelope::Request;
@@ -112,6 +112,7 @@ impl Principal {
         Caller {
             name: name.into(),
             max_sessions: if bounded { agents_most } else { usize::MAX },
+            judging: Judging::ByRules,
             widening: match self.role() {
                 Role::Operator => Widening::Allowed,
                 Role::Agent | Role::Viewer => Widening::Refused,

@@ -63,3 +63,39 @@ fn a_terminal_is_asked_about_once_for_all_that_is_typed() {
     let done = client.ok("exec.wait", json!({"execution_id": started["execution_id"]}));
     assert_eq!(done["exit_code"], 3);
 }
+
+#[test]
+fn a_session_is_asked_about_when_what_it_is_made_of_could_get_round_the_rules() {
+    let daemon = daemon();
+    let mut operator = subscribe(&daemon);
+    let victim = daemon.dir().file("victim", "precious");
+    let mut client = daemon.client();
+    client.refused("APPROVAL_DENIED", "session.create", json!({"argv": ["rm", &victim]}));
+    let evil = daemon.dir().program("sh", "#!/bin/sh\nrm -f victim\n");
+    let odd = [
+        json!({"argv": ["touch", "x"]}),
+        json!({"shell": "/bin/bash", "env": {"PATH": "/tmp"}}),
+        json!({"shell": "/bin/bash", "secret_env": {"LD_PRELOAD": "/tmp/x.so"}}),
+        json!({"env": {"GIT_CONFIG_COUNT": "1"}}),
+        json!({"shell": evil}),
+    ];
+    for params in odd {
+        let sent = client.send("session.create", params.clone());
+        let request = next_request(&mut operator);
+        answer(&mut operator, &request, json!({"decision": "reject"}));
+        assert_eq!(client.reply(sent).unwrap_err().code, "APPROVAL_DENIED", "{params}");
+    }
+    client.ok("session.create", json!({"shell": "/bin/bash", "env": {"LANG": "C.UTF-8"}}));
+    let text = json!({"command": "echo x", "shell": evil, "approval": "fail"});
+    client.refused("APPROVAL_REQUIRED", "exec.start", text);
+    let secret = json!({"argv": ["echo"], "secret_env": {"LD_PRELOAD": "/tmp/x.so"}, "approval": "fail"});
+    client.refused("APPROVAL_REQUIRED", "exec.start", secret);
+    assert_eq!(client.ok("exec.start", json!({"argv": ["echo", "x"]}))["stdout"], "x\n");
+    assert!(std::path::Path::new(&victim).exists());
+}
+
+#[test]
+fn the_doctor_is_not_asked_about() {
+    let daemon = daemon();
+    assert!(daemon.operator().ok("system.doctor", json!({})).is_object());
+}
