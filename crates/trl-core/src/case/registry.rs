@@ -103,6 +103,14 @@ impl Cases {
         }
     }
 
+    /// The directory of a workspace that has one from us, if this is in it.
+    pub fn home_around(&self, dir: &Path) -> Option<PathBuf> {
+        let homes = self.workspaces.as_ref()?.homes().canonicalize().ok()?;
+        let dir = dir.canonicalize().ok()?;
+        let name = dir.strip_prefix(&homes).ok()?.components().next()?;
+        Some(homes.join(name))
+    }
+
     /// The case of a request: the one it names, or the default.
     pub fn of_request(&self, case_id: Option<&str>, place: Where<'_>) -> Result<Option<Arc<Case>>, Error> {
         match case_id {

@@ -124,6 +124,10 @@ impl Engine {
         let tmp = self.tmp_place().map_err(prepare)?;
         let mut own = settings.own_dirs.clone();
         own.extend([self.place.dir(), &tmp].into_iter().filter_map(Path::parent).map(PathBuf::from));
+        let given = self.cases.home_around(Path::new(working_dir));
+        if let Some(given) = &given {
+            own = own.into_iter().flat_map(|dir| all_but(dir, given)).collect();
+        }
         let home = self.inherited.get("HOME").map(Path::new).filter(|home| home.is_absolute());
         let sandbox = Sandbox::resolve(
             wish,
@@ -135,10 +139,24 @@ impl Engine {
                 protect: &settings.sandbox_protect,
                 own: &own,
                 tmp_dir: &tmp.join(id),
+                given: given.as_deref(),
             },
         )?;
         Ok(sandbox.map(Arc::new))
     }
+}
+
+/// A directory as what is in it now, but for the one place in it that somebody was given.
+fn all_but(dir: PathBuf, given: &Path) -> Vec<PathBuf> {
+    let dir = dir.canonicalize().unwrap_or(dir);
+    if !given.starts_with(&dir) {
+        return vec![dir];
+    }
+    if dir == given {
+        return Vec::new();
+    }
+    let entries = std::fs::read_dir(&dir).into_iter().flatten().flatten();
+    entries.flat_map(|entry| all_but(entry.path(), given)).collect()
 }
 
 /// What is said of whatever has one or none.

@@ -108,6 +108,8 @@ pub struct Grounds<'a> {
     pub own: &'a [PathBuf],
     /// Where a private TMPDIR would be.
     pub tmp_dir: &'a Path,
+    /// The directory the daemon gave a workspace, when the program starts in one: wherever it is, it may be a workspace.
+    pub given: Option<&'a Path>,
 }
 
 impl Default for Grounds<'_> {
@@ -120,6 +122,7 @@ impl Default for Grounds<'_> {
             protect: &[],
             own: &[],
             tmp_dir: Path::new("/"),
+            given: None,
         }
     }
 }
@@ -277,6 +280,9 @@ fn checked_workspace(grounds: &Grounds<'_>) -> Result<PathBuf, Error> {
     let workspace = without_links(grounds.working_dir);
     let home = grounds.home.map(without_links);
     let within = |dir: &Path| workspace.starts_with(dir);
+    if grounds.given.is_some_and(|given| within(&without_links(given))) {
+        return Ok(workspace);
+    }
     let why = match &home {
         _ if workspace == Path::new("/") => "holds everything",
         Some(home) if home.starts_with(&workspace) => "holds the home of the user",
@@ -363,6 +369,7 @@ mod tests {
                     write_dirs,
                     protect,
                     own: &self.own,
+                    given: None,
                     tmp_dir: &self.at("tmp"),
                 },
             )

@@ -348,3 +348,24 @@ fn what_the_kernel_does_not_give_is_an_error_or_is_named() {
     assert_ne!(session.run("ipcmk -M 64").code, 0);
     assert_eq!(session.run(&format!("chmod 600 {file}")).code, 0);
 }
+
+#[test]
+fn a_workspace_the_daemon_made_can_be_one_of_a_sandbox() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    for mode in ["workspace-write", "read-only"] {
+        let params = json!({"workspace_id": "notes", "shell": "/bin/bash", "sandbox": mode});
+        let session = client.ok("session.create", params);
+        let run = |client: &mut trl_testkit::Client, command: &str| {
+            client.ok("exec.run", json!({"session_id": session["session_id"], "command": command}))
+        };
+        let wrote = run(&mut client, "echo mine > here");
+        assert_eq!(wrote["exit_code"] == 0, mode == "workspace-write", "{wrote}");
+        assert_eq!(run(&mut client, "cat here")["stdout"], "mine\n");
+        // what else the daemon keeps is out of reach
+        for command in ["ls ../..", "cat ../../store.db", "echo x > ../other", "ls .."] {
+            let tried = run(&mut client, command);
+            assert_ne!(tried["exit_code"], 0, "{mode}: {command}: {tried}");
+        }
+    }
+}
