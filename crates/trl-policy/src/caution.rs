@@ -1,6 +1,7 @@
 //! What asks although a rule allows its name: builtins that change how later text is read or compute their words,
 //! interpreters that read what nobody has seen yet, variables that change which program a name means.
 
+use crate::pattern::base;
 use crate::plain::{Known, Word};
 use crate::programs::{READ_INPUT, is_in, is_shell, stem};
 use crate::shell::ShellKind;
@@ -74,8 +75,22 @@ pub(crate) fn caution(words: &[Word], shell: ShellKind) -> Option<&'static str> 
         }
         "test" | "[" => tests(rest, shell),
         "printf" => prints(rest, shell),
+        _ if writes_a_file(base(name), rest) => Some("it writes a file"),
         _ => needs_a_script(name, rest)
             .then_some("it runs whatever it is given later, on its input or by typing"),
+    }
+}
+
+/// Programs that only show things, but for an option.
+fn writes_a_file(program: &str, rest: &[Word]) -> bool {
+    let begins = |with: &str| rest.iter().any(|word| word.text.starts_with(with));
+    let operands = || rest.iter().filter(|word| !word.text.starts_with('-')).count();
+    match program {
+        "git" => begins("--output"),
+        "sort" => begins("-o") || begins("--output") || begins("--compress-program"),
+        "uniq" => operands() > 1,
+        "tree" => begins("-o"),
+        _ => false,
     }
 }
 
@@ -271,5 +286,17 @@ mod tests {
         }
         assert!(caution(&words("[ a[$(id)] -eq 0 ]"), ShellKind::Zsh).is_some());
         assert!(caution(&words("exit a[$(id)]"), ShellKind::Zsh).is_some());
+    }
+
+    #[test]
+    fn options_that_write_files_ask() {
+        let asks = |text: &str| caution(&words(text), ShellKind::Bash).is_some();
+        for text in ["git diff --output=x", "git log -1 --output x", "sort -o x y", "sort -ox y", "uniq a b"]
+        {
+            assert!(asks(text), "{text}");
+        }
+        for text in ["git diff -- output", "sort x", "uniq -c a"] {
+            assert!(!asks(text), "{text}");
+        }
     }
 }

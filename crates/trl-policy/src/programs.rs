@@ -17,7 +17,8 @@ const RUNNERS: &str = "sudo doas su runuser pkexec env xargs parallel ssh mosh c
     lxc nix nix-shell npx bunx uvx pipx pnpx direnv rlwrap fakeroot proot firejail bwrap torify \
     torsocks proxychains xvfb-run dbus-run-session cgexec exec command builtin eval nohup nice \
     timeout gtimeout stdbuf setsid time find fd fdfind trap alias coproc noglob nocorrect rsync tar \
-    make gmake just hyperfine watchexec concurrently";
+    make gmake just hyperfine watchexec concurrently setarch linux32 linux64 i386 x86_64 unbuffer pdb \
+    git-shell cmake ctest m4 dc view rview vimdiff nano pico man less more most rg zip ld.so";
 
 /// Interpreters that read their program from their input when they are given none.
 pub(crate) const READ_INPUT: &str = "python pypy ipython node nodejs deno bun perl ruby irb php lua luajit tclsh wish expect Rscript \
@@ -37,7 +38,12 @@ pub(crate) fn is_shell(name: &str) -> bool {
 }
 
 pub(crate) fn is_runner(name: &str) -> bool {
-    is_in(RUNNERS, base(name))
+    is_in(RUNNERS, base(name)) || is_loader(base(name))
+}
+
+/// The dynamic linker runs whatever it is given: `ld-linux-x86-64.so.2`, `ld-musl-x86_64.so.1`.
+fn is_loader(base: &str) -> bool {
+    base.starts_with("ld-") && base.contains(".so")
 }
 
 /// A program's name without directory and version.

@@ -70,7 +70,11 @@ const WITH_TWO_VERBS: [(&str, &str); 16] = [
 ];
 
 /// Verbs that run what comes behind them, or change what later verbs do.
-const RUNNING_VERBS: [&str; 22] = [
+const RUNNING_VERBS: [&str; 26] = [
+    "rebase",
+    "difftool",
+    "mergetool",
+    "grep",
     "exec",
     "x",
     "dlx",
@@ -192,6 +196,10 @@ mod tests {
             "git",
             "git -C x push",
             "git config x y",
+            "git rebase main",
+            "setarch x86_64 true",
+            "/lib64/ld-linux-x86-64.so.2 /bin/true",
+            "cmake -E true",
             "docker run x",
             "docker exec x sh",
             "docker compose exec x sh",

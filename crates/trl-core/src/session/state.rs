@@ -96,7 +96,7 @@ impl Denial {
                 Error::new(ErrorCode::RequestNotFound, "no command of the session waits for approval")
             }
             Self::Closed => Error::new(ErrorCode::SessionClosed, "the session is closed")
-                .hint("session.get opens it again with a fresh shell"),
+                .hint("session.get (trl session open) opens it again with a fresh shell"),
             Self::Terminated => Error::new(ErrorCode::SessionTerminated, "the session has ended")
                 .hint("create a new one with session.create"),
         }
