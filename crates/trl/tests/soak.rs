@@ -16,7 +16,8 @@ const SESSIONS_EACH: usize = 8;
 /// Commands before the first look: by then every cache has its size and the kept results are full.
 const WARM_UP: usize = 1_000;
 const COMMANDS: usize = 10_000;
-const GROWTH_BYTES: u64 = 2 << 20;
+/// The store's pages and the index of its log take their share later than the rest.
+const GROWTH_BYTES: u64 = 4 << 20;
 
 /// What a worker owns: a connection of its own through every session.
 struct Worker {

@@ -335,7 +335,8 @@ pub(crate) static NETWORK: &[Row] = &[
         .needs(Needs::Program("tmux"))
         .with(|stage| {
             let path = stage.outside.join("tmux").display().to_string();
-            stage.serve("tmux", &["-D", "-S", &path, "-f", "/dev/null"]);
+            // else it is the user's, which may let nobody in
+            stage.serve("env", &["SHELL=/bin/sh", "tmux", "-D", "-S", &path, "-f", "/dev/null"]);
             wait_for_socket(stage, "tmux");
             let begun = Command::new("tmux").args(["-S", &path, "new-session", "-d", "sleep 1000"]).status();
             assert!(begun.unwrap().success());
