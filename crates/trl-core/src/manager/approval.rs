@@ -148,10 +148,7 @@ impl Manager {
         };
         match self.gate(fresh, caller).await? {
             Gate::Open => Ok(()),
-            Gate::Later(Later { request, answer }) => match answer.await.unwrap_or(Answer::Cancelled) {
-                Answer::Approved { .. } => Ok(()),
-                no => Err(refusal(&request, no)),
-            },
+            Gate::Later(later) => later.wait().await,
         }
     }
 
@@ -201,6 +198,7 @@ impl Manager {
                     Some(_) => Approved::Edited,
                 }),
                 request: Some(request.request_id.clone()),
+                judgement: None,
                 probe_for: None,
             },
         };
@@ -238,6 +236,16 @@ impl Manager {
                     Asked::Recorded { request, answer } => Gate::Later(Later { request, answer }),
                 })
             }
+        }
+    }
+}
+
+impl Later {
+    /// Until a person has said yes, or why not.
+    pub(super) async fn wait(self) -> Result<(), Error> {
+        match self.answer.await.unwrap_or(Answer::Cancelled) {
+            Answer::Approved { .. } => Ok(()),
+            no => Err(refusal(&self.request, no)),
         }
     }
 }

@@ -8,9 +8,9 @@ use trl_proto::exec::Approval;
 use trl_proto::terminal::{CreateParams, ListParams};
 use trl_proto::{Error, ErrorCode, TerminalId};
 
-use super::approval::{Fresh, Gate, Judged, Later, names_of};
+use super::approval::{Fresh, Gate, Judged, names_of};
 use super::{Caller, Manager};
-use crate::approval::{Answer, boundary, refusal};
+use crate::approval::boundary;
 use crate::env::Env;
 use crate::execution::{Early, Execution};
 use crate::session::body::start_error;
@@ -63,14 +63,11 @@ impl Manager {
         };
         match self.gate(fresh, caller).await? {
             Gate::Open => Ok(()),
-            Gate::Later(Later { request, answer }) => {
+            Gate::Later(later) => {
                 if let Some(execution) = execution {
-                    execution.ask(request.clone());
+                    execution.ask(later.request.clone());
                 }
-                match answer.await.unwrap_or(Answer::Cancelled) {
-                    Answer::Approved { .. } => Ok(()),
-                    no => Err(refusal(&request, no)),
-                }
+                later.wait().await
             }
         }
     }

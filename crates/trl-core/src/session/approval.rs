@@ -44,7 +44,7 @@ pub(super) struct Held {
 
 impl Task {
     /// Begins the command, or has it looked into.
-    pub(super) fn weigh(&mut self, order: Order) {
+    pub(super) fn weigh(&mut self, mut order: Order) {
         let Some(rules) = self.session.rules.clone() else { return self.begin(order) };
         if self.shell_kind().is_none() {
             return self.begin(order);
@@ -56,10 +56,12 @@ impl Task {
             self.engine.desk.audit().denied(Some(&spec.id), command, &judgement);
             return self.refuse_order(&order, denied(&judgement));
         }
-        if judgement.names.is_empty() {
+        let names = judgement.names.clone();
+        order.clearance.judgement = Some(judgement);
+        if names.is_empty() {
             return self.settle(order, &probe::Found::default());
         }
-        self.send_probe(order, &judgement.names);
+        self.send_probe(order, &names);
     }
 
     fn shell_kind(&self) -> Option<Kind> {
@@ -112,8 +114,9 @@ impl Task {
             self.settle_down();
             return if self.ending.is_some() { self.go_on_ending() } else { self.try_next() };
         }
-        let (Some(rules), Some(kind)) = (self.session.rules.clone(), self.shell_kind()) else { return };
-        let judgement = self.judge(&rules, &order);
+        let (Some(judgement), Some(kind)) = (&order.clearance.judgement, self.shell_kind()) else {
+            return self.refuse_order(&order, Error::internal("the command was not judged"));
+        };
         let found = probe::read(kind, &judgement.names, &probe.stdout.snapshot());
         self.settle(order, &found);
         self.try_next();
@@ -134,9 +137,12 @@ impl Task {
     }
 
     /// With all there is to know: does it begin, or is a person asked?
-    fn settle(&mut self, order: Order, found: &probe::Found) {
-        let Some(rules) = self.session.rules.clone() else { return };
-        let mut judgement = self.judge(&rules, &order);
+    fn settle(&mut self, mut order: Order, found: &probe::Found) {
+        let (Some(rules), Some(mut judgement)) =
+            (self.session.rules.clone(), order.clearance.judgement.take())
+        else {
+            return self.refuse_order(&order, Error::internal("the command was not judged"));
+        };
         let doubts = match &order.clearance.approved {
             Some(Approved::Shown(shown)) if *shown == found.executables => Vec::new(),
             Some(Approved::Shown(shown)) => vec![Doubt::changed(shown, &found.executables)],

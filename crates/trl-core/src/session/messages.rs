@@ -10,7 +10,7 @@ use trl_proto::hitl::Executable;
 use trl_proto::{Error, ExecutionId, RequestId};
 
 use super::state::WhenBusy;
-use crate::approval::{Answer, Asked};
+use crate::approval::{Answer, Asked, Judgement};
 use crate::engine::Engine;
 use crate::execution::{Execution, millis};
 use crate::shell::wrap::Surroundings;
@@ -72,6 +72,8 @@ pub struct Clearance {
     pub mode: Approval,
     /// Who wants it.
     pub origin: Arc<str>,
+    /// What the rules say of it, from the moment its turn has come.
+    pub judgement: Option<Judgement>,
     /// A person said yes to it.
     pub approved: Option<Approved>,
     /// In answer to this request.

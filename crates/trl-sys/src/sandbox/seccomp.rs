@@ -204,6 +204,7 @@ fn rules(net: Net, private_ipc: bool) -> Vec<Rule> {
     all.extend(always(&[c::SYS_perf_event_open, c::SYS_fanotify_init], Op::Profiling));
     all.extend(always(&[c::SYS_open_by_handle_at], Op::FileHandle));
     all.extend(always(&MACHINE, Op::Machine));
+    all.extend(always(&MACHINE_OF_X86, Op::Machine));
     if !private_ipc {
         let ipc = [c::SYS_shmget, c::SYS_shmat, c::SYS_msgget, c::SYS_msgsnd, c::SYS_msgrcv];
         all.extend(always(&ipc, Op::Ipc));
@@ -216,35 +217,6 @@ fn rules(net: Net, private_ipc: bool) -> Vec<Rule> {
 const OPEN_TREE_ATTR: libc::c_long = 467;
 
 /// What is about the machine and not about this program.
-#[cfg(target_arch = "x86_64")]
-const MACHINE: [libc::c_long; 24] = [
-    libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_reboot,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_acct,
-    libc::SYS_quotactl,
-    libc::SYS_quotactl_fd,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_sethostname,
-    libc::SYS_setdomainname,
-    libc::SYS_syslog,
-    libc::SYS_vhangup,
-    libc::SYS_nfsservctl,
-    libc::SYS_lookup_dcookie,
-    libc::SYS_uselib,
-    libc::SYS_iopl,
-    libc::SYS_ioperm,
-    libc::SYS_modify_ldt,
-    libc::SYS_ustat,
-];
-
-#[cfg(not(target_arch = "x86_64"))]
 const MACHINE: [libc::c_long; 18] = [
     libc::SYS_kexec_load,
     libc::SYS_kexec_file_load,
@@ -265,6 +237,20 @@ const MACHINE: [libc::c_long; 18] = [
     libc::SYS_vhangup,
     libc::SYS_lookup_dcookie,
 ];
+
+/// The same where there is more of it.
+#[cfg(target_arch = "x86_64")]
+const MACHINE_OF_X86: [libc::c_long; 6] = [
+    libc::SYS_nfsservctl,
+    libc::SYS_uselib,
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_modify_ldt,
+    libc::SYS_ustat,
+];
+
+#[cfg(not(target_arch = "x86_64"))]
+const MACHINE_OF_X86: [libc::c_long; 0] = [];
 
 /// What a call with these arguments is, if it is one that is refused.
 pub(super) fn classify(call: i32, args: &[u64; 6]) -> Option<Op> {
