@@ -21,6 +21,7 @@ const WRITTEN: u64 = 2 << 20;
 /// What the daemon may keep of all output together (`output.total_bytes`), and 100 MB for all else.
 const MOST_MIB: f64 = 256.0 + 100e6 / (1 << 20) as f64;
 const MOST_THREADS: f64 = 15.0;
+const MOST_SECONDS_TO_END: f64 = 5.0;
 
 /// One connection and what it has started.
 struct Starter {
@@ -54,6 +55,13 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Result<()> {
         String::new(),
         (status(pid, "Threads")? as f64, ""),
         Bar::AtMost(MOST_THREADS),
+    );
+    drop(starters);
+    report.value(
+        format!("{all}: ended with the daemon"),
+        String::new(),
+        (daemon.end().as_secs_f64(), " s"),
+        Bar::AtMost(MOST_SECONDS_TO_END),
     );
     Ok(())
 }

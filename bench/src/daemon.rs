@@ -6,11 +6,14 @@ use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+use trl_proto::Method;
+use trl_proto::system::AuthParams;
 
 use crate::client::Client;
 
@@ -27,24 +30,55 @@ pub(crate) struct Daemon {
     pub(crate) http: SocketAddr,
     /// From the spawn to its ready line.
     pub(crate) ready_after: Duration,
-    _dir: TempDir,
+    _home: Home,
+}
+
+/// Where a daemon keeps everything; the next one there finds it.
+#[derive(Clone)]
+pub(crate) struct Home(Rc<TempDir>);
+
+impl Home {
+    pub(crate) fn new() -> Result<Self> {
+        let dir = tempfile::Builder::new().prefix("trl-bench-").tempdir()?;
+        for name in ["run", "data", "config", "config/trl"] {
+            fs::DirBuilder::new().mode(0o700).create(dir.path().join(name))?;
+        }
+        Ok(Self(Rc::new(dir)))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Settings of the daemons there.
+    pub(crate) fn with_settings(self, settings: &str) -> Result<Self> {
+        fs::write(self.path().join("config/trl/config.toml"), settings)?;
+        Ok(self)
+    }
+
+    /// Rules that hold for every session.
+    pub(crate) fn with_rules(self, rules: &str) -> Result<Self> {
+        fs::write(self.path().join("config/trl/approvals.yaml"), rules)?;
+        Ok(self)
+    }
 }
 
 impl Daemon {
     pub(crate) fn start(trl: &Path) -> Result<Self> {
-        let dir = tempfile::Builder::new().prefix("trl-bench-").tempdir()?;
-        for name in ["run", "data", "config"] {
-            fs::DirBuilder::new().mode(0o700).create(dir.path().join(name))?;
-        }
-        let socket = dir.path().join("run/trl.sock");
-        let log = dir.path().join("log");
+        Self::start_at(trl, &Home::new()?)
+    }
+
+    pub(crate) fn start_at(trl: &Path, home: &Home) -> Result<Self> {
+        let dir = home.path();
+        let socket = dir.join("run/trl.sock");
+        let log = dir.join("log");
         let mut command = Command::new(trl);
         command
             .args(["serve", "--max-sessions", MAX_SESSIONS, "--http", "127.0.0.1:0", "--socket"])
             .arg(&socket)
             .env("TRL_AUTH_TOKEN", TOKEN)
-            .env("TRL_DATA_DIR", dir.path().join("data"))
-            .env("XDG_CONFIG_HOME", dir.path().join("config"))
+            .env("TRL_DATA_DIR", dir.join("data"))
+            .env("XDG_CONFIG_HOME", dir.join("config"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(File::create(&log)?);
@@ -63,20 +97,39 @@ impl Daemon {
         lines.read_line(&mut door)?;
         let http = door.trim_end().rsplit("http://").next().and_then(|address| address.parse().ok());
         let http = http.with_context(|| format!("no address in {door:?}"))?;
-        Ok(Self { child, socket, http, ready_after, _dir: dir })
+        Ok(Self { child, socket, http, ready_after, _home: home.clone() })
     }
 
     pub(crate) fn client(&self) -> Result<Client> {
         Client::connect(&self.socket)
     }
 
+    pub(crate) fn operator(&self) -> Result<Client> {
+        let mut client = self.client()?;
+        let params = AuthParams { token: TOKEN.into() };
+        client.call::<serde_json::Value>(Method::SystemAuth, &params)?;
+        Ok(client)
+    }
+
+    /// Ends it as a crash does.
+    pub(crate) fn kill(mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
-}
 
-impl Drop for Daemon {
-    fn drop(&mut self) {
+    /// How long it takes to end with all that it has started.
+    pub(crate) fn end(mut self) -> Duration {
+        let start = Instant::now();
+        self.end_or_kill();
+        start.elapsed()
+    }
+
+    fn end_or_kill(&mut self) {
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let deadline = Instant::now() + END_WITHIN;
         while Instant::now() < deadline {
@@ -88,5 +141,13 @@ impl Drop for Daemon {
         eprintln!("the daemon did not end within {END_WITHIN:?}: killed");
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.end_or_kill();
+        }
     }
 }

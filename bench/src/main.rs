@@ -8,8 +8,10 @@
 //! Raw limits are in [`raw`]; [`floor`] is the shell loop of the daemon without the daemon.
 //! Nothing here tests correctness beyond what a figure needs to mean anything.
 
+mod approvals;
 mod beside;
 mod burst;
+mod checkpoints;
 mod client;
 mod create;
 mod crowd;
@@ -32,6 +34,7 @@ mod raw;
 mod report;
 mod sandbox;
 mod screen;
+mod start;
 mod stream;
 mod terminals;
 
@@ -41,12 +44,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use report::Report;
 
-const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|sandbox|crowd|memory|screen|terminals|keys|policy|files]... \
+const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|sandbox|crowd|memory|screen|terminals|keys|policy|approvals|checkpoints|start|files]... \
                      [--trl PATH] [--quick] [--save]";
 
 type Suite = fn(&Plan, &mut Report) -> Result<()>;
 
-const SUITES: [(&str, Suite); 14] = [
+const SUITES: [(&str, Suite); 17] = [
     ("latency", latency::run),
     ("burst", burst::run),
     ("output", output::run),
@@ -60,6 +63,9 @@ const SUITES: [(&str, Suite); 14] = [
     ("terminals", terminals::run),
     ("keys", keys::run),
     ("policy", policy::run),
+    ("approvals", approvals::run),
+    ("checkpoints", checkpoints::run),
+    ("start", start::run),
     ("files", files::run),
 ];
 

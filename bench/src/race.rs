@@ -75,6 +75,11 @@ impl Results {
         self.at(name, 0.05)
     }
 
+    pub(crate) fn mean(&self, name: &str) -> Result<f64> {
+        let samples = self.0.get(name).with_context(|| format!("{name} was not measured"))?;
+        Ok(samples.iter().sum::<f64>() / samples.len() as f64)
+    }
+
     fn at(&self, name: &str, q: f64) -> Result<f64> {
         let samples = self.0.get(name).with_context(|| format!("{name} was not measured"))?;
         Ok(quantile(samples, q))

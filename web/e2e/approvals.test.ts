@@ -324,6 +324,49 @@ test("what waits outlives the daemon, and can be answered after it", async () =>
   await visitor.leave();
 });
 
+test("secrets that a session needs after a restart are asked for, handed on, and kept nowhere", async () => {
+  const visitor = await Visitor.arrive(daemon, "/approvals");
+  const { page } = visitor;
+  const value = "s3cr3t-of-the-session";
+  // Variables of a session are asked about, too; this is about what comes later.
+  await daemon.rules("default: allow\n");
+  const { session_id } = await daemon.call<{ session_id: string }>("session.create", {
+    name: "secretive",
+    shell: "bash",
+    working_dir: daemon.dir,
+    secret_env: { API_KEY: value },
+  });
+  await daemon.rules(RULES);
+  await daemon.call("exec.run", { session_id, command: 'touch "made-$API_KEY"', approval: "return" });
+  const one = page.getByRole("article").filter({ hasText: "secretive" });
+  await one.waitFor();
+  await daemon.down("SIGKILL");
+  await page.getByText("Not connected").first().waitFor();
+  await daemon.up();
+  await page.getByText("Connected", { exact: true }).waitFor();
+
+  const field = one.getByLabel("API_KEY");
+  const submit = one.getByRole("button", { name: "Hand over and approve" });
+  await one.getByRole("button", { name: "Approve once" }).click();
+  await field.waitFor();
+  expect(await field.getAttribute("type")).toBe("password");
+  expect(await submit.isDisabled()).toBe(true);
+  expect(await barriers(visitor)).toEqual([]);
+  await visitor.picture("approvals-secrets");
+  // Whoever thinks again finds the request as it was.
+  await field.press("Escape");
+  await one.getByRole("button", { name: "Approve once" }).click();
+  await field.fill(value);
+  await submit.click();
+  await page.getByText("You approved it.").first().waitFor();
+  await expect.poll(() => made(`made-${value}`)).toBe(true);
+  const kept = await page.evaluate(() =>
+    [document.documentElement.outerHTML, JSON.stringify(localStorage), JSON.stringify(sessionStorage)].join(),
+  );
+  expect(kept).not.toContain(value);
+  await visitor.leave();
+});
+
 test("a terminal is asked about once, and opened when a person says so", async () => {
   const visitor = await Visitor.arrive(daemon, "/w/asked");
   const { page } = visitor;

@@ -107,6 +107,8 @@ test("diagnostics show figures and trouble", async () => {
   const { page } = visitor;
   await page.getByText("Commands run").waitFor();
   await page.getByText(/^answers · sessions: \d+$/).waitFor();
+  const store = page.getByRole("region", { name: "Store" });
+  await store.getByText("Writes refused").waitFor();
   const { session_id } = await daemon.call<{ session_id: string }>("session.create", {});
   for (let i = 0; i < 5; i++) await daemon.call("exec.run", { session_id, command: "true" });
   await daemon.call("exec.run", { session_id, command: "sleep 9", timeout_s: 0.2 });
@@ -137,6 +139,8 @@ test("what the doctor finds is shown, worst first", async () => {
     .first()
     .getByText(first?.title ?? "", { exact: true })
     .waitFor();
+  await findings.filter({ hasText: "store.db: " }).waitFor();
+  await findings.filter({ hasText: "history.max_age_s" }).waitFor();
   await visitor.picture("diagnostics-doctor");
   await visitor.leave();
 });

@@ -6,13 +6,18 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{place, steps};
 
-/// Builds it, makes sure that it needs nothing, and says where it is.
+/// Builds it for this machine, makes sure that it needs nothing, and says where it is.
 pub(crate) fn build() -> Result<PathBuf> {
-    let host = place::host()?;
+    build_for(&place::host()?, &[])
+}
+
+/// The same for any target; `tools` are the variables that name its compilers.
+pub(crate) fn build_for(triple: &str, tools: &[(String, &str)]) -> Result<PathBuf> {
     let mut command = place::cargo(["build", "--release", "--package", "trl", "--target"]);
-    command.arg(&host).env(place::target_variable(&host, "RUSTFLAGS"), "-C target-feature=+crt-static");
+    command.arg(triple).env(place::target_variable(triple, "RUSTFLAGS"), "-C target-feature=+crt-static");
+    command.envs(tools.iter().map(|(key, value)| (key, value)));
     steps::must(&mut command)?;
-    let path = place::target_dir()?.join(host).join("release/trl");
+    let path = place::target_dir()?.join(triple).join("release/trl");
     let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
     ensure!(is_static(&bytes)?, "{} is not static: it asks for an interpreter", path.display());
     println!("{} ({:.1} MB, static)", path.display(), bytes.len() as f64 / 1e6);

@@ -1,6 +1,6 @@
 //! Noise for the parsers, with libFuzzer.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -8,10 +8,10 @@ use crate::steps::{self, Outcome};
 use crate::{needs, place};
 
 /// Every target of `fuzz/Cargo.toml`.
-const TARGETS: [&str; 5] = ["envelope", "control", "screen", "case", "policy"];
+const TARGETS: [&str; 6] = ["envelope", "control", "screen", "case", "policy", "link"];
 
 /// Seconds per target that a check can spare.
-pub(crate) const SHORT: u32 = 20;
+pub(crate) const SHORT: u32 = 10;
 
 /// The fuzzer's instrumentation is not in the stable compiler.
 pub(crate) fn has_nightly() -> bool {
@@ -60,6 +60,14 @@ fn quietly(command: &mut Command) -> Result<()> {
     let tried = story.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
     eprintln!("{} inputs, none of them trouble", tried.unwrap_or("?").trim());
     Ok(())
+}
+
+/// The targets are a workspace of their own, so its lock file is easily forgotten.
+pub(crate) fn lock() -> Result<()> {
+    let words = ["metadata", "--locked", "--format-version", "1", "--manifest-path", "fuzz/Cargo.toml"];
+    steps::must(place::cargo(words).stdout(Stdio::null())).context(
+        "`cargo update --workspace --manifest-path fuzz/Cargo.toml` brings fuzz/Cargo.lock up to date",
+    )
 }
 
 /// As a check: without the tools, at least the targets must compile.

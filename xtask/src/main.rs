@@ -1,11 +1,12 @@
 //! `cargo xtask ...`: everything one does with this repository.
 //!
-//! [`binary`] builds the one static program; [`needs`] sees to what the checks ask for; [`steps`] runs and times them;
+//! [`binary`] builds the one static program; [`dist`] packs it for others; [`needs`] sees to what the checks ask for; [`steps`] runs and times them;
 //! [`checks`] says which there are; [`ui`] builds and checks the web UI; [`other_user`] runs the tests again without root; [`vm`] those of limits
 //! in a virtual machine; [`fuzz`] feeds the parsers noise.
 
 mod binary;
 mod checks;
+mod dist;
 mod fuzz;
 mod needs;
 mod other_user;
@@ -24,6 +25,7 @@ usage: cargo xtask COMMAND
 
   up              build everything and run the daemon here, in the foreground
   build           build the static binary, say where it is
+  dist [ARCH...]  what is given to others: archives for x86_64 and aarch64, with checksums
   ui              build the web UI, which the next build of the binary takes in
   test            everything that must hold: format, lints, licences, tests, docs, fuzzing
   bench [ARGS]    measure the daemon against the machine's limits (--quick, --save, suites)
@@ -50,6 +52,7 @@ fn run(words: &[&str]) -> Result<ExitCode> {
     match words {
         ["up"] => up()?,
         ["build"] => drop(binary::build()?),
+        ["dist", wanted @ ..] => dist::run(wanted)?,
         ["ui"] => ui::build()?,
         ["test"] => return checks::run(),
         ["bench", rest @ ..] => bench(rest)?,

@@ -45,6 +45,13 @@ pub(crate) fn host() -> Result<String> {
     Ok(host.to_string())
 }
 
+/// Whether the standard library for `triple` is there.
+pub(crate) fn has_target(triple: &str) -> bool {
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--print", "target-libdir", "--target", triple]).current_dir(root());
+    output(&mut rustc).is_ok_and(|dir| Path::new(dir.trim()).is_dir())
+}
+
 /// The variable cargo reads `key` of `triple` from.
 pub(crate) fn target_variable(triple: &str, key: &str) -> String {
     format!("CARGO_TARGET_{}_{key}", triple.to_uppercase().replace('-', "_"))

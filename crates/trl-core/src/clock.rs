@@ -42,6 +42,11 @@ impl Stamp {
         self.wall.as_second()
     }
 
+    /// The same in microseconds: to put things in their order.
+    pub fn unix_micros(&self) -> i64 {
+        self.wall.as_microsecond()
+    }
+
     /// Milliseconds are plenty for people.
     pub fn rfc3339(&self) -> String {
         let whole = Timestamp::from_millisecond(self.wall.as_millisecond()).unwrap_or(self.wall);

@@ -1,8 +1,6 @@
 //! What a session's life looks like in the log: the events of the runtime, each by its name and with its fields.
 //!
-//! `runtime.hitl.*` are written where requests are, `runtime.fallback.defaultConfig` where cases are.
-
-use trl_proto::{ExecutionId, SessionId};
+use trl_proto::{ExecutionId, RequestId, SessionId};
 
 /// It takes commands: it is new, or it was opened again.
 pub fn session_ready(session: &SessionId, case: Option<&str>) {
@@ -24,4 +22,28 @@ pub fn execution_end(session: &SessionId, execution: &ExecutionId, duration_ms: 
 /// What was not in memory and was looked for in the store.
 pub fn cache_miss(session: &SessionId, what: &str, found: bool) {
     tracing::debug!(target: "runtime.cache.miss", sessionId = %session, what, found, "looked for in the store");
+}
+
+/// A person is asked.
+pub fn hitl_pending(request: &RequestId, place: &str, action: &str) {
+    tracing::info!(
+        target: "runtime.hitl.pending",
+        requestId = %request, sessionId = place, actionType = action, "a person is asked"
+    );
+}
+
+/// It was answered, or nobody answers it any more.
+pub fn hitl_resolved(request: &RequestId, place: &str, action: &str, state: &str) {
+    tracing::info!(
+        target: "runtime.hitl.resolved",
+        requestId = %request, sessionId = place, actionType = action, state, "a request was settled"
+    );
+}
+
+/// A session gets the default case for want of a better one.
+pub fn fell_back(session: &str, reason: &str) {
+    tracing::info!(
+        target: "runtime.fallback.defaultConfig",
+        sessionId = session, reason, "the default case is taken"
+    );
 }

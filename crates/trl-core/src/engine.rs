@@ -19,6 +19,7 @@ use trl_sys::zygote::Zygote;
 use crate::approval::{Book, Desk};
 use crate::case::Cases;
 use crate::case::resident::{Nothing, Residents};
+use crate::checkpoint::Checkpoints;
 use crate::clock::Stamp;
 use crate::descriptors::{self, Shares};
 use crate::env::Inherited;
@@ -31,6 +32,7 @@ use crate::place::Place;
 use crate::records::Recorder;
 use crate::registry::Registry;
 use crate::seats::{Seat, Seats};
+use crate::session::handle::Session;
 use crate::settings::Settings;
 use crate::terminal::Floods;
 use crate::terminal::model::Screens;
@@ -71,6 +73,7 @@ pub struct Engine {
     pub cases: Cases,
     /// Which case each session has.
     pub residents: Residents,
+    pub checkpoints: Arc<Checkpoints>,
 }
 
 #[derive(Debug, Default)]
@@ -128,6 +131,8 @@ impl Engine {
         let name = place.dir().file_name().unwrap_or_default().to_string_lossy();
         let caging = Caging::settle(&name);
         let events = Arc::new(Events::default());
+        // What outlives the daemon lies beside the store; without one nothing does.
+        let data_dir = store.as_ref().and_then(|store| store.path().parent().map(Path::to_path_buf));
         Ok(Arc::new(Self {
             started: Stamp::now(),
             place,
@@ -154,6 +159,7 @@ impl Engine {
             store,
             cases: Cases::new(&settings),
             residents: Residents::new(Nothing),
+            checkpoints: Arc::new(Checkpoints::new(data_dir.as_deref(), settings.checkpoints.keep)),
             settings,
         }))
     }
@@ -172,6 +178,14 @@ impl Engine {
             }
         };
         tmp.insert(place).dir().canonicalize()
+    }
+
+    /// Nobody can go on with a session that has ended for good.
+    pub(crate) async fn forget_checkpoints(&self, session: &Session) {
+        if session.is_recorded() && self.checkpoints.is_open() {
+            let (store, id) = (Arc::clone(&self.checkpoints), session.spec.id.clone());
+            let _ = tokio::task::spawn_blocking(move || store.clear(&id)).await;
+        }
     }
 
     /// Counts a command as running for as long as the seat lives.

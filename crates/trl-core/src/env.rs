@@ -24,7 +24,12 @@ impl Inherited {
         let text = |(k, v): (std::ffi::OsString, std::ffi::OsString)| {
             Some((k.into_string().ok()?, v.into_string().ok()?))
         };
-        Self { vars: std::env::vars_os().filter_map(text).collect() }
+        let mut vars: Env = std::env::vars_os().filter_map(text).collect();
+        // A service manager may give none; the user has one all the same.
+        if let (None, Some(home)) = (vars.get("HOME"), std::env::home_dir()) {
+            vars.extend(home.into_os_string().into_string().ok().map(|home| ("HOME".to_string(), home)));
+        }
+        Self { vars }
     }
 
     pub fn from_vars(vars: Env) -> Self {

@@ -2,6 +2,7 @@
 //! who watches it; only the task of that moves it on.
 
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -65,29 +66,67 @@ impl Place {
 pub struct Told {
     /// Before here.
     pub next: Next,
-    /// Inputs that were taken, oldest first, and where the reply to each began.
-    inputs: VecDeque<(String, Next)>,
+    /// Inputs that were taken, oldest first.
+    inputs: VecDeque<(String, Input)>,
+    /// What an input was is remembered as a number only: it may be a secret.
+    prints: RandomState,
+}
+
+/// An input with an id, which is taken once.
+#[derive(Debug, Clone)]
+pub struct Input {
+    print: u64,
+    /// Where the reply to it began.
+    pub began: Next,
+    /// How much of it was written, once that is known.
+    pub written: watch::Receiver<Option<Result<u64, Error>>>,
+}
+
+/// Says how much of an input was written.
+pub type Teller = watch::Sender<Option<Result<u64, Error>>>;
+
+/// What becomes of an input that came with an id.
+#[derive(Debug)]
+pub enum Taking {
+    /// It is to be written; how that went is said here.
+    Now(Teller),
+    Before(Input),
 }
 
 impl Told {
     /// Inputs remembered.
     const MOST: usize = 256;
 
-    /// Takes an input unless it was taken before: then where its reply began.
-    pub fn take_input(&mut self, id: &str) -> Option<Next> {
-        let before = self.inputs.iter().find(|(known, _)| known == id).map(|(_, next)| *next);
-        if before.is_none() {
-            if self.inputs.len() == Self::MOST {
-                self.inputs.pop_front();
+    /// Takes an input unless it was taken before. Another input of the same id is refused.
+    pub fn take_input(&mut self, id: &str, input: &impl Hash) -> Result<Taking, Error> {
+        let print = self.prints.hash_one(input);
+        match self.inputs.iter().find(|(known, _)| known == id) {
+            Some((_, before)) if before.print == print => return Ok(Taking::Before(before.clone())),
+            Some(_) => {
+                return Err(Error::invalid("this `input_id` was used for another input")
+                    .hint("`data`, `encoding` and `close` must be the same"));
             }
-            self.inputs.push_back((id.to_string(), self.next));
+            None => {}
         }
-        before
+        if self.inputs.len() == Self::MOST {
+            self.inputs.pop_front();
+        }
+        let (teller, written) = watch::channel(None);
+        self.inputs.push_back((id.to_string(), Input { print, began: self.next, written }));
+        Ok(Taking::Now(teller))
     }
 
     /// It was not taken after all.
     pub fn forget_input(&mut self, id: &str) {
         self.inputs.retain(|(known, _)| known != id);
+    }
+}
+
+impl Input {
+    /// Resolves when it has been written, or could not be.
+    pub async fn outcome(mut self) -> Result<u64, Error> {
+        let known = self.written.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
+        known.unwrap_or_else(|| Err(Error::internal("an input was given up")))
     }
 }
 
@@ -195,6 +234,14 @@ impl Execution {
     pub fn finished(&self) -> Option<Arc<Finished>> {
         match &*self.phase.borrow() {
             Phase::Done(finished) => Some(Arc::clone(finished)),
+            _ => None,
+        }
+    }
+
+    /// Why it will never run.
+    pub fn refused(&self) -> Option<Error> {
+        match &*self.phase.borrow() {
+            Phase::Refused(error) => Some(error.clone()),
             _ => None,
         }
     }

@@ -5,6 +5,7 @@
 
 pub mod approval;
 pub mod case;
+pub mod checkpoint;
 pub mod clock;
 pub mod descriptors;
 pub mod diagnostics;

@@ -1,7 +1,7 @@
 //! What a call that drains an execution's output is told: the bytes since the last such call, no more of them than it
 //! wants, with what lies between counted.
 
-use trl_proto::exec::{Omitted, Range};
+use trl_proto::exec::{Omitted, Outcome, Range};
 use trl_proto::start::{Next, Progress, ProgressEnd};
 use trl_proto::text::incomplete_tail;
 use trl_proto::{Dialect, Text};
@@ -39,6 +39,7 @@ impl Execution {
         let text = |bytes| if dialect == Dialect::Plain { Text::lossy(bytes) } else { Text::exact(bytes) };
         let (stdout, stderr) = (text(&out.bytes), text(&err.bytes));
         let gap = Omitted { stdout: out.gap, stderr: err.gap };
+        let gap = (gap != Omitted::default()).then_some(gap);
         Progress {
             status: info.status,
             request_id: self.request(),
@@ -48,10 +49,11 @@ impl Execution {
             stdout: stdout.data.into_owned(),
             stderr_encoding: stderr.encoding,
             stderr: stderr.data.into_owned(),
-            gap: (gap != Omitted::default()).then_some(gap),
+            gap: gap.clone(),
             next,
             end: match finished {
-                Some(finished) => ProgressEnd::Done(finished.outcome.clone()),
+                // what its log lacks is another matter than what this text does
+                Some(finished) => ProgressEnd::Done(Outcome { omitted: gap, ..finished.outcome.clone() }),
                 None => ProgressEnd::NotYet {
                     execution_id: self.id.clone(),
                     elapsed_ms: info.elapsed_ms,
@@ -79,7 +81,9 @@ impl Piece {
         let mut head = Run::read(log, from, if fits { to } else { from + half });
         let mut tail = Run { begin: to, bytes: Vec::new() };
         if head.next() < to {
-            tail = Run::read_last(log, if fits { head.next() } else { to - half }, to);
+            // Room that the beginning does not need, because nobody has it any more, is the end's.
+            let room = (most - head.bytes.len()) as u64;
+            tail = Run::read_last(log, if fits { head.next() } else { to - room }, to);
             head.drop_cut_end();
             tail.drop_cut_beginning();
         }
@@ -173,6 +177,12 @@ mod tests {
             (&piece.bytes[..], piece.gap, piece.next),
             (&b"0189"[..], Some(Range { from: 2, to: 8 }), 10)
         );
+    }
+
+    #[test]
+    fn of_what_has_lost_its_beginning_as_much_of_the_end_is_told_as_fits() {
+        let piece = piece(b"0123456789", Capacity::tail(4), 0, Some(10), 4);
+        assert_eq!((&piece.bytes[..], piece.gap), (&b"6789"[..], Some(Range { from: 0, to: 6 })));
     }
 
     #[test]

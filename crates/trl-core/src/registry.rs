@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trl_proto::{Error, ErrorCode, ExecutionId, SessionId};
 
-use crate::execution::Execution;
+use crate::execution::{Execution, Phase};
 
 #[derive(Debug)]
 pub struct Registry {
@@ -35,10 +35,19 @@ impl Registry {
         self.lock().all.insert(execution.id.clone(), Arc::clone(execution));
     }
 
-    /// It is not going to run.
+    /// It is not going to run. Whoever went away while a person was asked hears later why. One that is over already, because
+    /// its session was ended before it began, or was refused before, stays that.
     pub fn refuse(&self, execution: &Execution, error: Error) {
-        self.lock().all.remove(&execution.id);
+        if matches!(execution.phase(), Phase::Done(_) | Phase::Refused(_)) {
+            return;
+        }
+        let was_asked_about = execution.request().is_some();
         execution.refuse(error);
+        if was_asked_about {
+            self.retire(execution);
+        } else {
+            self.lock().all.remove(&execution.id);
+        }
     }
 
     /// It is over: keep it while there is room, oldest go first.
@@ -78,7 +87,7 @@ impl Registry {
         let mut found: Vec<_> = inner
             .all
             .values()
-            .filter(|e| session.is_none_or(|s| e.place.session() == Some(s)))
+            .filter(|e| session.is_none_or(|s| e.place.session() == Some(s)) && e.refused().is_none())
             .cloned()
             .collect();
         found.sort_by_key(|e| e.created.monotonic);
@@ -97,6 +106,21 @@ mod tests {
     use super::*;
     use crate::execution::Place;
     use crate::output::{Budget, Capacity, Log};
+
+    #[test]
+    fn what_is_settled_is_not_refused_again() {
+        let budget = Budget::new(usize::MAX);
+        let log = || Log::new(Capacity::tail(1 << 10), Arc::clone(&budget), None);
+        let registry = Registry::new(3, 100_000);
+        let place = Place::Session(SessionId::random());
+        let asked = Execution::new(place, "tester".into(), "x", (log(), log()), None);
+        registry.add(&asked);
+        asked.ask(trl_proto::RequestId::random());
+        for _ in 0..2 {
+            registry.refuse(&asked, Error::internal("no"));
+            assert_eq!(registry.counts(), (0, 1), "whoever asks later hears why");
+        }
+    }
 
     #[test]
     fn the_oldest_results_go_first_by_number_and_by_bytes() {

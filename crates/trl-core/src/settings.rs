@@ -98,6 +98,7 @@ pub struct Settings {
     pub min_free_memory_bytes: u64,
     /// What programs may use unless the operator says otherwise; agents may ask for less.
     pub limits: Limits,
+    pub checkpoints: CheckpointSettings,
     /// Bytes of a terminal's output that a client may have missed and still get.
     pub terminal_ring: usize,
     /// Newest bytes replayed to a client that asks for nothing better.
@@ -108,6 +109,36 @@ pub struct Settings {
     pub terminal_grace: Duration,
     /// A terminal nobody is attached to, and that says nothing, is destroyed after this; zero is never.
     pub terminal_idle_ttl: Duration,
+}
+
+/// When a session's state is kept, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointSettings {
+    /// How many are kept for each session, of those made by themselves and of those asked for.
+    pub keep: usize,
+    /// The state of a session in which something ran is written this often; zero is never.
+    pub interval: Duration,
+    /// It is written when a session closes.
+    pub on_close: bool,
+    /// A session that is opened again has its newest state.
+    pub restore_on_open: bool,
+    /// Files one snapshot of a working directory may hold.
+    pub max_files: u64,
+    /// Bytes they may hold together.
+    pub max_files_bytes: u64,
+}
+
+impl Default for CheckpointSettings {
+    fn default() -> Self {
+        Self {
+            keep: 10,
+            interval: Duration::from_secs(60),
+            on_close: true,
+            restore_on_open: true,
+            max_files: 20_000,
+            max_files_bytes: 256 << 20,
+        }
+    }
 }
 
 impl Default for Settings {
@@ -141,6 +172,7 @@ impl Default for Settings {
             own_dirs: Vec::new(),
             min_free_memory_bytes: 64 << 20,
             limits: Limits::default(),
+            checkpoints: CheckpointSettings::default(),
             terminal_ring: 1 << 20,
             terminal_scrollback: 64 << 10,
             terminal_history: 1 << 20,

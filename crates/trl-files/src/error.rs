@@ -29,6 +29,8 @@ pub enum Error {
     TooLarge { most: u64 },
     #[error("there is no room left on the disk")]
     Full,
+    #[error(transparent)]
+    Snapshot(#[from] crate::snapshot::Fault),
     #[error("{what}: {cause}")]
     Io { what: String, cause: std::io::Error },
 }

@@ -6,6 +6,7 @@
 //! 3. [`Access`] says yes or no to a place; [`Rules`] are the modes of a sandbox.
 //! 4. [`Files`] is a root with an access: [`read`], [`mod@write`], [`change`] (directories, moving, removing), [`list`],
 //!    [`glob`], [`grep`], [`watch`].
+//! 5. [`snapshot`] keeps all files of a root as they are, and brings them back.
 //!
 //! Everything here blocks, and nothing waits: FIFOs, devices and sockets are looked at and never opened. No async
 //! runtime, no wire.
@@ -21,6 +22,7 @@ pub mod meta;
 pub mod path;
 pub mod read;
 pub mod root;
+pub mod snapshot;
 mod walk;
 pub mod watch;
 pub mod write;

@@ -1,7 +1,8 @@
 //! Through a tree, in the order of names, without following links.
 //!
 //! Every directory is opened anew from the root, with no links allowed: whatever is moved or replaced meanwhile, nothing
-//! outside is ever read, and no more than one directory is open at a time. What cannot be opened is passed over.
+//! outside is ever read, and no more than one directory is open at a time. What cannot be opened is passed over, and
+//! named to those who ask ([`Walk::noting`]).
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -40,6 +41,23 @@ pub(crate) enum Reach {
     Readable { depth: usize },
 }
 
+/// Something that was not told, or not gone into, with all that is below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Passed {
+    pub(crate) place: PathBuf,
+    pub(crate) why: Why,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    Ignored,
+    /// Git's own.
+    Git,
+    Denied,
+    /// A directory the kernel does not open.
+    Closed(Errno),
+}
+
 pub(crate) struct Walk<'a> {
     files: &'a Files,
     ignoring: Ignoring,
@@ -51,6 +69,7 @@ pub(crate) struct Walk<'a> {
     visits: usize,
     until: Instant,
     complete: bool,
+    passed: Option<Vec<Passed>>,
 }
 
 struct Level {
@@ -76,6 +95,24 @@ impl<'a> Walk<'a> {
             visits: 0,
             until: Instant::now() + files.limits.patience,
             complete: true,
+            passed: None,
+        }
+    }
+
+    /// The same, remembering what it passes over.
+    pub(crate) fn noting(mut self) -> Self {
+        self.passed = Some(Vec::new());
+        self
+    }
+
+    /// What it has passed over, in the order of names.
+    pub(crate) fn passed(self) -> Vec<Passed> {
+        self.passed.unwrap_or_default()
+    }
+
+    fn note(&mut self, place: PathBuf, why: Why) {
+        if let Some(passed) = &mut self.passed {
+            passed.push(Passed { place, why });
         }
     }
 
@@ -94,7 +131,10 @@ impl<'a> Walk<'a> {
             Ok(dir) => dir,
             // Deeper than the kernel takes paths: there is more than is told.
             Err(Errno::NAMETOOLONG) => return self.complete = false,
-            Err(_) => return self.complete &= self.reach != Reach::Everything,
+            Err(errno) => {
+                self.complete &= self.reach != Reach::Everything;
+                return self.note(place, Why::Closed(errno));
+            }
         };
         let ignored = match self.ignoring {
             Ignoring::Nothing => Ignored::default(),
@@ -111,11 +151,17 @@ impl<'a> Walk<'a> {
         spent
     }
 
-    fn passes_over(&self, level: &Level, entry: &Entry) -> bool {
-        let ignored = self.ignoring == Ignoring::AsFilesSay
-            && (entry.place.file_name().is_some_and(|name| name == ".git")
-                || level.ignored.matches(&entry.place, entry.kind));
-        ignored || (self.reach != Reach::Everything && self.files.may_read(&entry.place).is_err())
+    fn why_passed(&self, level: &Level, entry: &Entry) -> Option<Why> {
+        if self.ignoring == Ignoring::AsFilesSay {
+            if entry.place.file_name().is_some_and(|name| name == ".git") {
+                return Some(Why::Git);
+            }
+            if level.ignored.matches(&entry.place, entry.kind) {
+                return Some(Why::Ignored);
+            }
+        }
+        let denied = self.reach != Reach::Everything && self.files.may_read(&entry.place).is_err();
+        denied.then_some(Why::Denied)
     }
 }
 
@@ -137,7 +183,8 @@ impl Iterator for Walk<'_> {
                 return None;
             }
             let level = self.open.last()?;
-            if self.passes_over(level, &entry) {
+            if let Some(why) = self.why_passed(level, &entry) {
+                self.note(entry.place, why);
                 continue;
             }
             if kind == Kind::Dir {

@@ -115,6 +115,28 @@ impl Files {
             self.make_all(&parent)?;
         }
         let target = self.target(path)?;
+        self.draft_of(target, how)
+    }
+
+    /// A draft of exactly this place: no link is followed, what stands there is replaced whatever it is.
+    pub(crate) fn draft_at(&self, dir: Found, name: &OsStr, how: &How) -> Result<Draft> {
+        dir.expect_dir()?;
+        let old = match child(&dir.fd, Path::new(name), OFlags::PATH) {
+            Err(Errno::NOENT) => None,
+            Err(errno) => return Err(Error::of(&dir.place.join(name), errno)),
+            Ok(fd) => {
+                let meta = Meta::of(&fstat(&fd).map_err(Error::at(&dir.place))?);
+                (meta.kind == Kind::File).then(|| Found { fd, place: dir.place.join(name), meta })
+            }
+        };
+        let target = Target { dir, name: name.into(), old };
+        let mut draft = self.draft_of(target, &How { expect: Expect::Anything, ..how.clone() })?;
+        // Looked at when it is put there: what stands there need not be a file.
+        draft.expect = how.expect.clone();
+        Ok(draft)
+    }
+
+    fn draft_of(&self, target: Target, how: &How) -> Result<Draft> {
         let place = target.place();
         self.may_write(&place)?;
         check_expected(&how.expect, target.old.as_ref(), &place)?;
@@ -208,7 +230,7 @@ fn nameless(dir: &Found, mode: Option<Mode>) -> Result<(OwnedFd, Option<OsString
 const PREFIX: &str = ".trl-";
 const SUFFIX: &str = ".tmp";
 
-fn unused_name() -> OsString {
+pub(crate) fn unused_name() -> OsString {
     let random = getrandom::u64().unwrap_or_else(|_| u64::from(std::process::id()));
     format!("{PREFIX}{random:016x}{SUFFIX}").into()
 }
@@ -237,6 +259,15 @@ impl Draft {
         self.dir_place.join(&self.name)
     }
 
+    /// For everybody who may read it.
+    pub(crate) fn make_executable(&self) -> Result<()> {
+        let chmod = || {
+            let mode = fstat(&self.file)?.st_mode & 0o777;
+            fchmod(&self.file, Mode::from_raw_mode(mode | (mode & 0o444) >> 2))
+        };
+        chmod().map_err(Error::at(&self.place()))
+    }
+
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -250,9 +281,17 @@ impl Draft {
     }
 
     /// Durable, and in its place.
-    pub fn commit(mut self) -> Result<Written> {
+    pub fn commit(self) -> Result<Written> {
+        fsync(&self.file).map_err(Error::at(&self.place()))?;
+        let dir = self.dir.try_clone().map_err(|e| Error::io(&self.place(), e))?;
+        let written = self.put()?;
+        sync_dir(&dir);
+        Ok(written)
+    }
+
+    /// In its place; for whoever makes many files durable at once.
+    pub(crate) fn put(mut self) -> Result<Written> {
         let place = self.place();
-        fsync(&self.file).map_err(Error::at(&place))?;
         if let Expect::Version(_) = &self.expect {
             let there = child(&self.dir, Path::new(&self.name), OFlags::PATH);
             let meta = there.and_then(fstat).map(|stat| Meta::of(&stat));
@@ -271,7 +310,6 @@ impl Draft {
         };
         renameat_with(&self.dir, &temporary, &self.dir, &self.name, flags).map_err(Error::at(&place))?;
         self.temporary = None;
-        sync_dir(&self.dir);
         let meta = Meta::of(&fstat(&self.file).map_err(Error::at(&place))?);
         Ok(Written { place, meta, was: self.was })
     }

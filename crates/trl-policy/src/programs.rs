@@ -6,7 +6,7 @@ use crate::pattern::base;
 const INTERPRETERS: &str = "python pypy ipython node nodejs deno bun perl ruby irb php lua luajit tclsh wish expect Rscript \
     R julia ghci runghc scala groovy jshell java erl iex elixir osascript pwsh powershell awk gawk \
     mawk nawk sed gsed ed ex vi vim nvim emacs gdb lldb tsx ts-node guile racket sbcl clojure bc \
-    psql mysql sqlite";
+    psql mysql sqlite original-awk gnuplot ocaml octave mono wine";
 
 const SHELLS: &str = "sh bash dash zsh ash ksh ksh93 mksh rbash fish csh tcsh yash nu xonsh elvish rc es";
 
@@ -18,7 +18,9 @@ const RUNNERS: &str = "sudo doas su runuser pkexec env xargs parallel ssh mosh c
     torsocks proxychains xvfb-run dbus-run-session cgexec exec command builtin eval nohup nice \
     timeout gtimeout stdbuf setsid time find fd fdfind trap alias coproc noglob nocorrect rsync tar \
     make gmake just hyperfine watchexec concurrently setarch linux32 linux64 i386 x86_64 unbuffer pdb \
-    git-shell cmake ctest m4 dc view rview vimdiff nano pico man less more most rg zip ld.so";
+    git-shell cmake ctest m4 dc view rview vimdiff nano pico man less more most rg zip ld.so \
+    capsh split ssh-agent run-parts ip gosu su-exec tini dumb-init catchsegv faketime eatmydata machinectl \
+    pyenv rbenv nodenv asdf mise volta fnm nvm conda mamba hatch poetry pdm gcc g++ cc c++ clang clang++";
 
 /// Interpreters that read their program from their input when they are given none.
 pub(crate) const READ_INPUT: &str = "python pypy ipython node nodejs deno bun perl ruby irb php lua luajit tclsh wish expect Rscript \
@@ -38,7 +40,7 @@ pub(crate) fn is_shell(name: &str) -> bool {
 }
 
 pub(crate) fn is_runner(name: &str) -> bool {
-    is_in(RUNNERS, base(name)) || is_loader(base(name))
+    is_in(RUNNERS, base(name)) || is_loader(base(name)) || base(name).starts_with("qemu-")
 }
 
 /// The dynamic linker runs whatever it is given: `ld-linux-x86-64.so.2`, `ld-musl-x86_64.so.1`.

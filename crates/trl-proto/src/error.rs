@@ -42,6 +42,8 @@ pub enum ErrorCode {
     CaseInvalid,
     SandboxDenied,
     SandboxUnavailable,
+    CheckpointNotFound,
+    CheckpointCorrupt,
     ShuttingDown,
     InternalError,
 }

@@ -6,7 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::id::{SessionId, StreamId};
+use crate::exec::Approval;
+use crate::id::{RequestId, SessionId, StreamId};
+use crate::session::SessionState;
 use crate::text::{self, Encoding};
 
 /// A path as it stands in JSON.
@@ -126,6 +128,9 @@ pub struct WriteParams {
     /// Only in place of the file of this version; empty: only where nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub if_version: Option<String>,
+    /// What is done while a person is asked; `wait` unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
 }
 
 /// `fs.mkdir`.
@@ -146,6 +151,9 @@ pub struct MkdirParams {
     /// Make missing directories on the way, and do not mind one that is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create_dirs: Option<bool>,
+    /// What is done while a person is asked; `wait` unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
 }
 
 /// `fs.move`.
@@ -170,6 +178,9 @@ pub struct MoveParams {
     /// Replace what is at `to`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overwrite: Option<bool>,
+    /// What is done while a person is asked; `wait` unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
 }
 
 /// `fs.remove`.
@@ -190,6 +201,9 @@ pub struct RemoveParams {
     /// A directory with all that is in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recursive: Option<bool>,
+    /// What is done while a person is asked; `wait` unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
 }
 
 /// `fs.glob`.
@@ -324,6 +338,25 @@ pub struct FileSlice {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
     pub version: String,
+}
+
+/// What came of a change to files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum ChangeReply<T> {
+    Done(T),
+    /// With `approval: return`, when a person has to be asked.
+    Waiting(ChangeWaiting),
+}
+
+/// A change that is made when a person has said yes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChangeWaiting {
+    pub request_id: RequestId,
+    /// `waiting_hitl`.
+    pub state: SessionState,
 }
 
 /// What was written.

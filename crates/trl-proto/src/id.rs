@@ -117,6 +117,10 @@ id!(
     TerminalId, "t-", 8
 );
 id!(
+    /// The kept state of a session: `c-xxxxxxxxxx`.
+    CheckpointId, "c-", 10
+);
+id!(
     /// A command that waits for a person: `r-xxxxxxxxxx`.
     RequestId, "r-", 10
 );

@@ -194,6 +194,10 @@ pub struct IoUsage {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {
     pub scope: UsageScope,
+    /// What held it to its limits.
+    pub backend: LimitsBackend,
+    /// Limits it was not held to.
+    pub not_enforced: Vec<Limit>,
     pub cpu_ms: u64,
     pub memory_peak_bytes: u64,
     /// Of disks, where the kernel counts it.

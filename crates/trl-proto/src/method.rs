@@ -79,6 +79,10 @@ methods! {
     SessionHistory  "session.history"  Watch   Allowed "what was run, newest first, with search";
     SessionEvents   "session.events"   Watch   Allowed "events.subscribe, for one session";
     SessionReset    "session.reset"    Run     Refused "a fresh shell under the same id";
+    CheckpointCreate "checkpoint.create" Run   Refused "keep the state of a session's shell";
+    CheckpointList  "checkpoint.list"  Watch   Allowed "the kept states of a session";
+    CheckpointRestore "checkpoint.restore" Run Refused "a fresh shell with a state that was kept";
+    CheckpointDelete "checkpoint.delete" Run   Refused "forget a kept state";
     ExecRun         "exec.run"         Run     Allowed "run a command and wait for its result";
     ExecStream      "exec.stream"      Run     Allowed "run a command and push its output as it comes";
     ExecStart       "exec.start"       Run     Allowed "start a process, and wait for it for so long at most";
@@ -145,6 +149,10 @@ impl Method {
                 | SessionDelete
                 | SessionHistory
                 | SessionReset
+                | CheckpointCreate
+                | CheckpointList
+                | CheckpointRestore
+                | CheckpointDelete
                 | ExecRun
                 | ExecStream
                 | ExecStart

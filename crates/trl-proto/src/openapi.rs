@@ -9,6 +9,7 @@ use crate::case::{
     CaseDetail, CaseInfo, CaseList, CaseListParams, CaseParams, CaseTrustParams, CaseValidateParams,
     CaseValidated,
 };
+use crate::checkpoint;
 use crate::doctor::{Diagnosis, LogLines, LogParams};
 use crate::error::ErrorCode;
 use crate::event::{Event, SubscribeParams, Subscribed};
@@ -25,8 +26,8 @@ use crate::hitl::{
 };
 use crate::method::{Access, Method};
 use crate::session::{
-    CreateParams, Deleted, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo, SessionList,
-    SessionParams,
+    CreateParams, CreateReply, Deleted, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo,
+    SessionList, SessionParams,
 };
 use crate::start::{Progress, ResizeParams, Resized, StartParams, WaitParams, Waited};
 use crate::system::{AuthParams, Authenticated, Info, NoParams, Ping, ShutdownParams, ShuttingDown, Stats};
@@ -47,7 +48,7 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         Method::SystemLog => pair::<LogParams, LogLines>(of),
         Method::SystemAuth => pair::<AuthParams, Authenticated>(of),
         Method::SystemShutdown => pair::<ShutdownParams, ShuttingDown>(of),
-        Method::SessionCreate => pair::<CreateParams, SessionInfo>(of),
+        Method::SessionCreate => pair::<CreateParams, CreateReply>(of),
         Method::SessionList => pair::<ListParams, SessionList>(of),
         Method::SessionInfo | Method::SessionClose | Method::SessionReset => {
             pair::<SessionParams, SessionInfo>(of)
@@ -56,6 +57,10 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         Method::SessionDestroy => pair::<DestroyParams, Destroyed>(of),
         Method::SessionDelete => pair::<SessionParams, Deleted>(of),
         Method::SessionHistory => pair::<HistoryParams, History>(of),
+        Method::CheckpointCreate => pair::<checkpoint::CreateParams, checkpoint::CheckpointInfo>(of),
+        Method::CheckpointList => pair::<checkpoint::ListParams, checkpoint::CheckpointList>(of),
+        Method::CheckpointRestore => pair::<checkpoint::RestoreParams, checkpoint::Restored>(of),
+        Method::CheckpointDelete => pair::<checkpoint::DeleteParams, checkpoint::Deleted>(of),
         Method::ExecRun => pair::<RunParams, RunReply>(of),
         Method::ExecStream => pair::<RunParams, StreamStarted>(of),
         Method::ExecStart => pair::<StartParams, Progress>(of),
@@ -95,10 +100,10 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         Method::FsList => pair::<fs::ListParams, fs::FileList>(of),
         Method::FsStat => pair::<fs::StatParams, fs::FileInfo>(of),
         Method::FsRead => pair::<fs::ReadParams, fs::FileSlice>(of),
-        Method::FsWrite => pair::<fs::WriteParams, fs::FileWritten>(of),
-        Method::FsMkdir => pair::<fs::MkdirParams, fs::DirMade>(of),
-        Method::FsMove => pair::<fs::MoveParams, fs::FileMoved>(of),
-        Method::FsRemove => pair::<fs::RemoveParams, fs::FileRemoved>(of),
+        Method::FsWrite => pair::<fs::WriteParams, fs::ChangeReply<fs::FileWritten>>(of),
+        Method::FsMkdir => pair::<fs::MkdirParams, fs::ChangeReply<fs::DirMade>>(of),
+        Method::FsMove => pair::<fs::MoveParams, fs::ChangeReply<fs::FileMoved>>(of),
+        Method::FsRemove => pair::<fs::RemoveParams, fs::ChangeReply<fs::FileRemoved>>(of),
         Method::FsGlob => pair::<fs::GlobParams, fs::Globbed>(of),
         Method::FsGrep => pair::<fs::GrepParams, fs::Matches>(of),
         Method::FsWatch => pair::<fs::WatchParams, fs::Watching>(of),

@@ -139,6 +139,9 @@ pub struct SandboxReport {
     pub abi: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub net: Option<Net>,
+    /// The directory it is around, without links: a name may have led elsewhere since it was last used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
     pub enforced: Vec<String>,
     pub not_enforced: Vec<String>,
 }
@@ -155,6 +158,7 @@ impl SandboxReport {
             mode: Mode::Off,
             backend: "none".into(),
             abi: None,
+            workspace: None,
             net: None,
             enforced: Vec::new(),
             not_enforced: Vec::new(),

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoint::RestoredFrom;
 use crate::envelope::Dialect;
-use crate::id::{ExecutionId, SessionId};
+use crate::exec::Approval;
+use crate::id::{ExecutionId, RequestId, SessionId};
 use crate::limits::{Limits, LimitsInfo};
 use crate::sandbox::{SandboxParams, SandboxReport};
 use crate::unique;
@@ -115,6 +117,30 @@ pub struct CreateParams {
     pub on_exit: Option<OnExit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renewal: Option<Renewal>,
+    /// What is done while a person is asked about it; `wait` unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
+}
+
+/// The reply to `session.create`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum CreateReply {
+    Done(Box<SessionInfo>),
+    /// With `approval: return`, when a person has to be asked.
+    Waiting(CreateWaiting),
+}
+
+/// A session that is made when a person has said yes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CreateWaiting {
+    /// What it will be called.
+    pub session_id: SessionId,
+    pub request_id: RequestId,
+    /// `waiting_hitl`.
+    pub state: SessionState,
 }
 
 /// A session as `create`, `list`, `info`, `get`, `close`, `reset` and `destroy` show it.
@@ -166,6 +192,9 @@ pub struct SessionInfo {
     pub execution_id: Option<ExecutionId>,
     /// Approval requests waiting for a person.
     pub pending_requests: Vec<String>,
+    /// The checkpoint its shell has its state from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored_from: Option<RestoredFrom>,
     /// Why it ended, once it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,

@@ -48,6 +48,9 @@ pub struct Stats {
     pub execution_build_us: u64,
     /// How long people took to answer.
     pub approval_wait_ms: Distribution,
+    /// Requests that wait for a person.
+    #[serde(default)]
+    pub pending_requests: u64,
     /// Sessions that were asked for and found in memory, and those that were looked for in the store.
     pub session_hits: u64,
     pub session_misses: u64,

@@ -65,6 +65,8 @@ pub struct Wish {
     pub working_dir: Option<String>,
     #[serde(default)]
     pub runtime: Option<String>,
+    #[serde(default)]
+    pub pass_env: Option<Vec<String>>,
     /// A mode, or an object with one; what it is matters only to those who have a ceiling.
     #[serde(default)]
     pub sandbox: Option<serde_json::Value>,
@@ -104,7 +106,7 @@ impl Ceilings {
         within("runtime", self.runtimes.as_deref(), runtime, all)?;
         match self.sandbox {
             Some(widest) if (all || wish.sandbox.is_some()) && wish.sandbox() > widest => {
-                Err(beyond("sandbox", "a wider sandbox than this token may have"))
+                Err(beyond("sandbox", "a wider sandbox than there may be here"))
             }
             _ => Ok(()),
         }

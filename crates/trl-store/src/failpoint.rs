@@ -7,6 +7,71 @@
 //! (`request`, `resolve`, `claim_run`, ...) and the place one of
 //! - `written`: its rows are there, but not committed;
 //! - `committed`: it is on the disk, and nobody has been told.
+//!
+//! [`WRITES`] and [`BETWEEN`] are all there are, one between any two steps that outlive the process: a crash test goes
+//! through [`places`], and a name that is not there is a mistake in the program.
+
+/// Writes of the store.
+const WRITES: &[&str] = &[
+    // What a session leaves.
+    "session",
+    "session_update",
+    "delete_session",
+    // What a command leaves.
+    "begin",
+    "finish",
+    "prune",
+    // Requests, and what follows from their answers.
+    "request",
+    "resolve",
+    "expire",
+    "cancel",
+    "claim_run",
+    "finish_run",
+    "grant",
+    "take_grant",
+    "drop_grants",
+    // All else.
+    "audit",
+    "trust",
+    "distrust",
+    "claim_key",
+    "release_key",
+    "flush",
+    // After a start: what the process before left open.
+    "settle",
+];
+
+/// Places between them.
+const BETWEEN: &[&str] = &[
+    // A session is up, and its record on its way.
+    "session.ready",
+    "session.ended",
+    // A command: it is on the slate, the shell has been told, it has ended, everybody knows.
+    "exec.marked",
+    "exec.begun",
+    "exec.ended",
+    "exec.told",
+    // A checkpoint: its file is whole beside its place, in its place.
+    "checkpoint.written",
+    "checkpoint.saved",
+    // A request: it is in the store, everybody knows.
+    "approval.recorded",
+    "approval.announced",
+    // Its answer: what it allows from now on holds, it is in the store, the session's task has heard of it.
+    "approval.granted",
+    "approval.settled",
+    "approval.heard",
+    // An "always": its file is whole beside the old one, in its place.
+    "always.written",
+    "always.renamed",
+];
+
+/// Every name there is.
+pub fn places() -> impl Iterator<Item = String> {
+    let of_write = |write: &&str| ["written", "committed"].map(|place| format!("store.{write}.{place}"));
+    WRITES.iter().flat_map(of_write).chain(BETWEEN.iter().map(ToString::to_string))
+}
 
 /// Kills this process (SIGKILL) if `TRL_FAILPOINT` names the place.
 #[inline]
@@ -53,6 +118,7 @@ mod armed {
 
     pub(super) fn hit(parts: &[&str]) {
         let read = || std::env::var("TRL_FAILPOINT").ok().as_deref().and_then(Target::parse);
+        debug_assert!(super::places().any(|place| place == parts.join(".")), "{parts:?} is not in the table");
         let Some(target) = TARGET.get_or_init(read) else { return };
         if parts.join(".") != target.name || HITS.fetch_add(1, Ordering::SeqCst) + 1 != target.nth {
             return;

@@ -74,6 +74,21 @@ impl Store {
         self.read(move |conn| list(conn, &session, now)).await
     }
 
+    /// Rules granted to sessions, by session.
+    pub async fn session_rules(&self) -> Result<Vec<(SessionId, String)>> {
+        self.read(|conn| {
+            let sql = "SELECT session_id, what FROM grants WHERE kind = 'session' ORDER BY id";
+            let mut statement = conn.prepare_cached(sql)?;
+            let mut rows = statement.query([])?;
+            let mut rules = Vec::new();
+            while let Some(row) = rows.next()? {
+                rules.push((word::id(&row.get::<_, String>(0)?)?, row.get(1)?));
+            }
+            Ok(rules)
+        })
+        .await
+    }
+
     /// When the session ends; returns how many there were.
     pub fn drop_grants(&self, session: &SessionId) -> Ticket<u64> {
         let session = session.clone();

@@ -15,6 +15,7 @@ use crate::error::{Result, StoreError};
 use crate::moment::Moment;
 use crate::queue::{Durability, Label, Ticket};
 use crate::redact::{Clean, Excerpt, Redact, Redactor};
+use crate::slate::{Mark, Slate};
 use crate::store::Store;
 use crate::word;
 
@@ -113,6 +114,16 @@ impl Store {
         self.write(label, move |conn| begin(conn, &new))
     }
 
+    /// The same for one that was marked before it ran; the mark is taken away once the record is there.
+    pub fn begin_marked(&self, new: Clean<NewExecution>, mark: Option<Mark>) -> Ticket<i64> {
+        let bytes = new.command.len() + new.working_dir.len();
+        let label = Label { name: "begin", haste: Durability::Soon.into(), bytes };
+        self.write(label, move |conn| {
+            let _until_committed = &mark;
+            begin(conn, &new)
+        })
+    }
+
     /// Says whether it was there and had not ended.
     pub fn finish_execution(&self, ended: Clean<EndedExecution>, durability: Durability) -> Ticket<bool> {
         let json = match serde_json::to_string(&ended.ending) {
@@ -190,9 +201,27 @@ pub(crate) fn session_word(id: &SessionId) -> &str {
     id.as_str().strip_prefix("s-").unwrap_or(id.as_str())
 }
 
-/// After a start: whatever ran has an unknown end.
-pub(crate) fn settle(conn: &Connection) -> Result<u64> {
-    Ok(conn.execute("UPDATE executions SET status = 'unknown' WHERE status = 'running'", [])? as u64)
+/// After a start: whatever ran has an unknown end, also what only the slate knows of.
+pub(crate) fn settle(conn: &Connection, slate: &Slate) -> Result<u64> {
+    let mut unknown =
+        conn.execute("UPDATE executions SET status = 'unknown' WHERE status = 'running'", [])?;
+    for (new, _) in slate.left().iter() {
+        unknown += usize::from(add_unknown(conn, new)?);
+    }
+    Ok(unknown as u64)
+}
+
+/// One whose record was not written before the process ended; says whether that is so.
+pub(crate) fn add_unknown(conn: &Connection, new: &NewExecution) -> Result<bool> {
+    match begin(conn, new) {
+        Err(StoreError::Exists(_)) => Ok(false),
+        Err(error) => Err(error),
+        Ok(seq) => {
+            let sql = "UPDATE executions SET status = 'unknown' WHERE seq = ?1";
+            conn.prepare_cached(sql)?.execute([seq])?;
+            Ok(true)
+        }
+    }
 }
 
 pub(crate) const COLUMNS: &str =

@@ -5,6 +5,7 @@
 //! 2. A write is queued ([`queue`]) and answered when it is committed; many share one wait for the disk.
 //! 3. Records: [`session`], [`history`] with [`search`] and [`retention`], [`request`] with [`resolve`], [`run`] and [`grant`],
 //!    [`audit`], [`trust`], [`keys`].
+//!    What runs and is not among them yet is on the [`slate`].
 //! 4. No text gets in but through a [`redact::Redactor`].
 //! 5. [`failpoint()`] is how crash tests stop the process between any two durable steps.
 //!
@@ -30,6 +31,7 @@ mod schema;
 pub mod search;
 pub mod session;
 mod shared;
+mod slate;
 mod start;
 mod store;
 pub mod trust;
@@ -37,9 +39,10 @@ mod word;
 mod writer;
 
 pub use error::{Result, StoreError};
-pub use failpoint::{failpoint, failpoint_of};
+pub use failpoint::{failpoint, failpoint_of, places};
 pub use moment::Moment;
 pub use queue::{Durability, Ticket};
 pub use rescue::Rescued;
 pub use schema::Migrated;
+pub use slate::Mark;
 pub use store::{Opened, Options, Store};

@@ -8,6 +8,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -16,6 +17,11 @@ use crate::moment::Moment;
 
 const FILE: &str = "store.db";
 const LOCK: &str = "store.lock";
+const SLATE: &str = "begun";
+
+/// Whoever was just told to end, and answers nobody any more, may still be writing.
+const LAST_WRITES: Duration = Duration::from_secs(2);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
 /// Where SQLite keeps `user_version` in the header of a file.
 const VERSION_AT: usize = 60;
@@ -33,10 +39,16 @@ impl Place {
         // An older directory may have been made by hand; history is nobody else's business.
         fs::set_permissions(dir, Permissions::from_mode(0o700))?;
         let lock = private(OpenOptions::new().create(true).truncate(false).write(true), &dir.join(LOCK))?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self { dir: dir.into(), lock }),
-            Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Locked(dir.into())),
-            Err(error) => Err(std::io::Error::from(error).into()),
+        let until = Instant::now() + LAST_WRITES;
+        loop {
+            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Self { dir: dir.into(), lock }),
+                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < until => {
+                    std::thread::sleep(BETWEEN_LOOKS)
+                }
+                Err(rustix::io::Errno::WOULDBLOCK) => return Err(StoreError::Locked(dir.into())),
+                Err(error) => return Err(std::io::Error::from(error).into()),
+            }
         }
     }
 
@@ -47,6 +59,11 @@ impl Place {
 
     pub(crate) fn file(&self) -> PathBuf {
         self.dir.join(FILE)
+    }
+
+    /// What has begun and is not in the file yet.
+    pub(crate) fn slate(&self) -> Result<File> {
+        private(OpenOptions::new().create(true).truncate(false).read(true).write(true), &self.dir.join(SLATE))
     }
 
     /// The format in the header; none for a file that is new, empty or no database.
@@ -130,6 +147,17 @@ fn private(options: &mut OpenOptions, path: &Path) -> Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_that_is_about_to_let_go_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = Place::take(dir.path()).unwrap();
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| Place::take(dir.path()));
+            first.release();
+            assert!(second.join().unwrap().is_ok());
+        });
+    }
 
     #[test]
     fn one_process_holds_it_and_nobody_else_looks_in() {

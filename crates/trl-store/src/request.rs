@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trl_proto::hitl::{ApprovalRequest, RequestState};
-use trl_proto::id::{RequestId, SessionId};
+use trl_proto::id::{ExecutionId, RequestId, SessionId};
 
 use crate::audit::{self, AuditEntry};
 use crate::error::{Result, StoreError};
@@ -33,6 +33,8 @@ pub enum Mode {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunPlan {
+    /// Who asked.
+    pub owner: String,
     /// As whoever runs it wrote it down; without secret values.
     pub what: Value,
     /// Names of the secrets it needs.
@@ -113,6 +115,15 @@ impl Store {
     pub async fn request(&self, id: &RequestId) -> Result<Option<RequestRecord>> {
         let id = id.clone();
         self.read(move |conn| get(conn, &id)).await
+    }
+
+    /// The newest that was made for an execution.
+    pub async fn request_of(&self, execution: &ExecutionId) -> Result<Option<RequestRecord>> {
+        let execution = execution.clone();
+        let rest =
+            "WHERE json_extract(request, '$.execution_id') = ?1 ORDER BY created_at DESC, rowid DESC LIMIT 1";
+        let work = move |conn: &Connection| Ok(find(conn, rest, params![execution.as_str()])?.pop());
+        self.read(work).await
     }
 
     pub async fn requests(&self, query: RequestQuery) -> Result<Vec<RequestRecord>> {

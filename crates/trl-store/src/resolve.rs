@@ -10,7 +10,7 @@
 use rusqlite::{Connection, params};
 use serde_json::json;
 use trl_proto::hitl::{RequestState, Resolution};
-use trl_proto::id::{RequestId, SessionId};
+use trl_proto::id::{ExecutionId, RequestId, SessionId};
 
 use crate::audit;
 use crate::error::Result;
@@ -35,6 +35,8 @@ pub struct Answer {
     pub plan: Option<RunPlan>,
     /// Given together with the answer.
     pub grants: Vec<NewGrant>,
+    /// With a yes: it is begun at once, as this execution. Nobody else can begin it then.
+    pub claim: Option<ExecutionId>,
     pub now: Moment,
 }
 
@@ -55,7 +57,7 @@ impl Redact for Answer {
 pub enum Next {
     /// It was no yes.
     Nothing,
-    /// It may be run, once: [`Store::claim_run`].
+    /// It may be run, once: [`Store::claim_run`], unless the answer came with the claim.
     Run,
     /// Nobody waits for it: the session may run it once, until it expires. [`Store::take_grant`].
     Granted,
@@ -135,19 +137,23 @@ fn resolve(conn: &Connection, answer: &Answer) -> Result<Resolved> {
         grant::add(conn, new, Some(&answer.request_id), answer.now)?;
     }
     let next = match answer.state {
-        RequestState::Approved => follow(conn, &record, answer.now)?,
+        RequestState::Approved => follow(conn, &record, answer)?,
         _ => Next::Nothing,
     };
     Ok(Resolved::Done { record, next })
 }
 
-fn follow(conn: &Connection, record: &RequestRecord, now: Moment) -> Result<Next> {
+fn follow(conn: &Connection, record: &RequestRecord, answer: &Answer) -> Result<Next> {
+    let request = &record.request;
     if !record.orphan {
-        run::approve(conn, &record.request, now)?;
+        run::approve(conn, request, answer.now)?;
+        if let Some(execution) = &answer.claim {
+            run::claim(conn, &request.request_id, execution, answer.now)?;
+        }
         return Ok(Next::Run);
     }
     if let Some(grant) = one_shot(record) {
-        grant::add(conn, &grant, Some(&record.request.request_id), now)?;
+        grant::add(conn, &grant, Some(&request.request_id), answer.now)?;
     }
     Ok(Next::Granted)
 }

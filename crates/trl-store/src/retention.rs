@@ -19,7 +19,7 @@ const PAGES: i64 = 256;
 /// What is kept. None: for ever.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Of history, and of requests that were settled.
+    /// Of history, of requests that were settled, and of sessions that are terminated.
     pub max_age: Option<Duration>,
     /// Of history: its texts and about what their index takes.
     pub max_bytes: Option<u64>,
@@ -35,6 +35,7 @@ pub struct Pruned {
     pub requests: u64,
     pub audit_entries: u64,
     pub keys: u64,
+    pub sessions: u64,
 }
 
 impl Store {
@@ -47,8 +48,9 @@ impl Store {
             pruned.requests += step.requests;
             pruned.audit_entries += step.audit_entries;
             pruned.keys += step.keys;
-            let full = STEP as u64;
-            if [step.executions, step.requests, step.audit_entries, step.keys].iter().all(|n| *n < full) {
+            pruned.sessions += step.sessions;
+            let all = [step.executions, step.requests, step.audit_entries, step.keys, step.sessions];
+            if all.iter().all(|n| *n < STEP as u64) {
                 return Ok(pruned);
             }
         }
@@ -90,7 +92,9 @@ fn prune_step(conn: &Connection, now: Moment, keep: Retention) -> Result<Pruned>
         },
         audit_entries: older(conn, "audit", keep.audit_age.map(|age| now.before(age)))?,
         keys: older(conn, "keys", keep.key_age.map(|age| now.before(age)))?,
+        sessions: 0,
     };
+    let pruned = Pruned { sessions: prune_sessions(conn, now, keep, pruned.executions)?, ..pruned };
     let mut statement = conn.prepare_cached(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
     let mut rows = statement.query([])?;
     while rows.next()?.is_some() {}
@@ -137,6 +141,21 @@ fn prune_requests(conn: &Connection, too_old: Moment) -> Result<u64> {
     conn.prepare_cached(sql)?.execute([too_old])?;
     conn.prepare_cached("DELETE FROM grants WHERE expires_at < ?1")?.execute([too_old])?;
     Ok(removed as u64)
+}
+
+/// Those that are terminated and have no history: when they are too old, or older than all that is left when some of that
+/// had to go.
+fn prune_sessions(conn: &Connection, now: Moment, keep: Retention, gone: u64) -> Result<u64> {
+    let too_old = keep.max_age.map_or(i64::MIN, |age| now.before(age).millis());
+    let oldest: Option<i64> = match gone {
+        0 => None,
+        _ => conn.query_row("SELECT min(started_at) FROM executions", [], |row| row.get(0))?,
+    };
+    let before = too_old.max(oldest.unwrap_or(i64::MIN));
+    let sql = "DELETE FROM sessions WHERE id IN
+               (SELECT id FROM sessions WHERE last_activity < ?1 AND state = 'terminated'
+                AND NOT EXISTS (SELECT 1 FROM executions WHERE session_id = sessions.id) LIMIT ?2)";
+    Ok(conn.prepare_cached(sql)?.execute(params![before, STEP])? as u64)
 }
 
 fn older(conn: &Connection, table: &str, than: Option<Moment>) -> Result<u64> {

@@ -8,7 +8,7 @@
 //!
 //! Whoever runs it claims it first. The claim is on the disk before the process starts, so a second one never does.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 use trl_proto::hitl::ApprovalRequest;
 use trl_proto::id::{ExecutionId, RequestId};
@@ -16,6 +16,7 @@ use trl_proto::id::{ExecutionId, RequestId};
 use crate::audit::{self, AuditEntry};
 use crate::error::Result;
 use crate::grant;
+use crate::history::{self, NewExecution};
 use crate::moment::Moment;
 use crate::queue::{Label, Ticket};
 use crate::request::{self, Mode, RequestRecord};
@@ -86,7 +87,12 @@ fn state(conn: &Connection, request: &RequestId) -> Result<Option<RunState>> {
     word.map(word::from_word).transpose()
 }
 
-fn claim(conn: &Connection, request: &RequestId, execution: &ExecutionId, now: Moment) -> Result<Claim> {
+pub(crate) fn claim(
+    conn: &Connection,
+    request: &RequestId,
+    execution: &ExecutionId,
+    now: Moment,
+) -> Result<Claim> {
     let sql = "UPDATE runs SET state = 'started', started_at = ?2, execution_id = ?3
                WHERE request_id = ?1 AND state = 'approved'";
     let claimed = conn.prepare_cached(sql)?.execute(params![request.as_str(), now, execution.as_str()])?;
@@ -105,6 +111,9 @@ pub(crate) fn settle(conn: &Connection, now: Moment) -> Result<u64> {
     let mut unknown = 0;
     for request in in_state(conn, "started")? {
         set(conn, &request, "unknown", now)?;
+        if let Some(new) = execution_of(conn, &request)? {
+            history::add_unknown(conn, &new)?;
+        }
         let entry = AuditEntry { request_id: Some(request), ..AuditEntry::new(now, "trl", "run.unknown") };
         audit::append(conn, &entry)?;
         unknown += 1;
@@ -121,6 +130,28 @@ pub(crate) fn settle(conn: &Connection, now: Moment) -> Result<u64> {
         }
     }
     Ok(unknown)
+}
+
+/// What was to be run: it may not have come as far as the history.
+fn execution_of(conn: &Connection, id: &RequestId) -> Result<Option<NewExecution>> {
+    let sql = "SELECT execution_id, started_at FROM runs WHERE request_id = ?1";
+    let columns = |row: &Row<'_>| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, Option<Moment>>(1)?));
+    let found = conn.prepare_cached(sql)?.query_row([id.as_str()], columns).optional()?;
+    let (Some((Some(execution), started_at)), Some(record)) = (found, request::get(conn, id)?) else {
+        return Ok(None);
+    };
+    let RequestRecord { request, plan, .. } = record;
+    // What is no command of a session has no place in the history.
+    let (Some(session_id), Some(_)) = (request.session_id, request.execution_id) else { return Ok(None) };
+    Ok(Some(NewExecution {
+        id: word::id(&execution)?,
+        session_id,
+        owner: plan.owner,
+        request_id: Some(request.request_id),
+        command: request.resolution.and_then(|said| said.command).unwrap_or(request.command),
+        working_dir: request.working_dir,
+        started_at: started_at.unwrap_or_default(),
+    }))
 }
 
 fn in_state(conn: &Connection, state: &str) -> Result<Vec<RequestId>> {

@@ -159,6 +159,11 @@ impl Store {
                 update.closed_reason,
                 update.working_dir,
             ])?;
+            if update.state == StoredState::Terminated {
+                // It is never opened again.
+                conn.prepare_cached("DELETE FROM grants WHERE session_id = ?1")?
+                    .execute([update.id.as_str()])?;
+            }
             Ok(changed > 0)
         })
     }

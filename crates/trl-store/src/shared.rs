@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use crate::error::StoreError;
 use crate::place::Place;
+use crate::slate::Slate;
 use crate::store::Opened;
 
 /// How far the writer has come with the file.
@@ -32,15 +33,16 @@ pub(crate) enum Reading {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) place: Place,
+    pub(crate) slate: Slate,
     phase: watch::Sender<Phase>,
     /// The reader's connection, lent to it read by read: the writer closes it before it moves the file.
     reading: Mutex<Reading>,
 }
 
 impl Shared {
-    pub(crate) fn new(place: Place) -> (Self, watch::Receiver<Phase>) {
+    pub(crate) fn new(place: Place, slate: Slate) -> (Self, watch::Receiver<Phase>) {
         let (phase, seen) = watch::channel(Phase::Opening);
-        (Self { place, phase, reading: Mutex::new(Reading::Idle) }, seen)
+        (Self { place, slate, phase, reading: Mutex::new(Reading::Idle) }, seen)
     }
 
     pub(crate) fn enter(&self, phase: Phase) {

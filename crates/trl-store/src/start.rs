@@ -8,6 +8,7 @@
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Result, StoreError};
+use crate::failpoint::failpoint;
 use crate::moment::Moment;
 use crate::schema::{self, Migrated};
 use crate::shared::{Phase, Shared};
@@ -23,7 +24,7 @@ pub(crate) fn open(shared: &Shared, setup: &Setup) -> Result<(File, Opened)> {
         Err(StoreError::Corrupt(damage)) => {
             let (file, rescued) = rescue::replace(shared, setup, &damage)?;
             let opened = Opened { unclean: true, rescued: Some(rescued), ..Opened::default() };
-            settle(file, opened)
+            settle(shared, file, opened)
         }
         other => other,
     }
@@ -42,7 +43,7 @@ fn attempt(shared: &Shared, setup: &Setup) -> Result<(File, Opened)> {
     }
     let mut file = File::new(conn);
     file.marked = clean;
-    settle(file, Opened { unclean: !clean, migrated, ..Opened::default() })
+    settle(shared, file, Opened { unclean: !clean, migrated, ..Opened::default() })
 }
 
 /// A connection to the file in the newest format.
@@ -71,18 +72,23 @@ pub(crate) fn connect(shared: &Shared, setup: &Setup) -> Result<(Connection, Opt
 }
 
 /// Only writes when there is something to settle: a start leaves a clean file as it was.
-fn settle(mut file: File, mut opened: Opened) -> Result<(File, Opened)> {
+fn settle(shared: &Shared, mut file: File, mut opened: Opened) -> Result<(File, Opened)> {
     let now = Moment::now();
     let mut untouched = true;
     let tx = file.conn.transaction()?;
-    opened.unknown_executions = history::settle(&tx)?;
+    opened.unknown_executions = history::settle(&tx, &shared.slate)?;
     opened.unknown_runs = run::settle(&tx, now)?;
     let orphans = request::settle(&tx)?;
     if opened.unknown_executions + opened.unknown_runs + orphans > 0 {
         tx.execute("UPDATE meta SET value = 0 WHERE name = 'clean'", [])?;
         untouched = false;
+        failpoint("store.settle.written");
     }
     tx.commit()?;
+    if !untouched {
+        failpoint("store.settle.committed");
+    }
+    shared.slate.left().clear();
     file.marked &= untouched;
     Ok((file, opened))
 }

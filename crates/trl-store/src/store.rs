@@ -16,12 +16,15 @@ use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
 
 use crate::error::{Result, StoreError};
+use crate::history::NewExecution;
 use crate::place::Place;
 use crate::queue::{Haste, Label, Order, Queue, Ticket};
 use crate::reader::Readers;
+use crate::redact::Clean;
 use crate::rescue::Rescued;
 use crate::schema::{self, Migrated, STEPS, Step};
 use crate::shared::{Phase, Shared};
+use crate::slate::{Mark, Slate};
 use crate::writer::Writer;
 
 #[derive(Debug, Clone)]
@@ -97,7 +100,8 @@ impl Store {
             return Err(StoreError::Newer { path: place.file(), found, known });
         }
         let (queue, orders) = Queue::new(setup.options.queue_bytes);
-        let (shared, phase) = Shared::new(place);
+        let slate = Slate::open(place.slate()?)?;
+        let (shared, phase) = Shared::new(place, slate);
         let shared = Arc::new(shared);
         let writer = Writer::new(orders, Arc::clone(&shared), setup);
         std::thread::Builder::new().name("trl-store".into()).spawn(move || writer.run())?;
@@ -119,6 +123,13 @@ impl Store {
     /// The database file.
     pub fn path(&self) -> PathBuf {
         self.shared.place.file()
+    }
+
+    /// Has it known that this is about to run, at the price of one write to memory: a process that is killed leaves no
+    /// command without a trace. The mark goes to [`Store::begin_marked`]; dropping it takes the word back. None when
+    /// there is no room for it.
+    pub fn mark_begun(&self, new: &Clean<NewExecution>) -> Option<Mark> {
+        self.shared.slate.put(new)
     }
 
     /// Commits what is queued, whatever its haste.

@@ -273,3 +273,36 @@ fn secrets_are_in_no_file() {
         store.close().await;
     });
 }
+
+#[test]
+fn terminated_sessions_go_with_their_history_and_others_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path());
+        let ids: Vec<SessionId> = (0..4).map(|_| SessionId::random()).collect();
+        let states =
+            [StoredState::Terminated, StoredState::Terminated, StoredState::Closed, StoredState::Ready];
+        for (id, state) in ids.iter().zip(states) {
+            let mut record = session(id);
+            record.state = state;
+            store.put_session(clean(record)).await.unwrap();
+        }
+        let late = NOW.after(Duration::from_secs(7200));
+        let mut recent = execution(&ids[1], "true");
+        recent.started_at = late;
+        let end = ended(&recent.id, "");
+        store.begin_execution(clean(recent), Durability::Durable).await.unwrap();
+        store.finish_execution(clean(end), Durability::Durable).await.unwrap();
+        let keep = Retention { max_age: Some(Duration::from_secs(3600)), ..Retention::default() };
+        let left = async || {
+            let all = store.sessions(SessionQuery::default()).await.unwrap();
+            ids.iter().map(|id| all.iter().any(|record| record.id == *id)).collect::<Vec<_>>()
+        };
+        assert_eq!(store.prune(NOW, keep).await.unwrap().sessions, 0);
+        assert_eq!(store.prune(late, keep).await.unwrap().sessions, 1);
+        assert_eq!(left().await, [false, true, true, true], "its history is younger");
+        assert_eq!(store.prune(late.after(Duration::from_secs(7200)), keep).await.unwrap().sessions, 1);
+        assert_eq!(left().await, [false, false, true, true]);
+        store.close().await;
+    });
+}

@@ -15,6 +15,12 @@ pub fn adopt_orphans() -> io::Result<()> {
     if r == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// A file that may not grow any more is an error to whoever writes it, and not the end of the process.
+pub fn outlive_full_files() {
+    // SAFETY: ignoring a signal installs no handler.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// When the machine is out of memory, this process and those it will start are ended before others of their size.
 pub fn go_before_the_daemon() {
     const FILE: &str = "/proc/self/oom_score_adj";

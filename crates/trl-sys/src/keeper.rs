@@ -11,13 +11,12 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs::Permissions;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -28,7 +27,7 @@ use crate::sandbox::Protected;
 use crate::sandbox::watch::{self, Patience, Refused};
 use crate::title::Title;
 use crate::tree::Proc;
-use crate::{harden, spawn, tree};
+use crate::{harden, removal, spawn, tree};
 
 /// Shown by `ps`; clients use it to see that they are inside a session.
 pub const PROCESS_NAME: &std::ffi::CStr = c"trl-keeper";
@@ -49,6 +48,9 @@ struct Keeper {
     patience: Patience,
     /// What sandboxes of this keeper protect, held until it ends.
     protected: Vec<Protected>,
+    /// The mounts of the newest sandbox. To take them down takes the kernel longer than all else about an end, and whoever
+    /// holds them last waits for it: the keeper, when the end has long been told.
+    mounts: Option<File>,
     /// Removed when the keeper ends.
     tmp_dir: Option<PathBuf>,
     /// Bytes of a frame not yet complete.
@@ -72,6 +74,7 @@ pub(crate) fn run(end: OwnedFd) {
         ears: Vec::new(),
         patience: Patience::default(),
         protected: Vec::new(),
+        mounts: None,
         tmp_dir: None,
         inbox: Vec::new(),
     };
@@ -146,6 +149,7 @@ impl Keeper {
                 self.reserved = Some(pid);
                 self.reserved_told = false;
                 if let Some((protected, ear)) = sandbox {
+                    self.mounts = File::open(format!("/proc/{pid}/ns/mnt")).ok();
                     self.protected.push(protected);
                     self.ears.extend(ear);
                 }
@@ -227,25 +231,11 @@ impl Keeper {
     fn end_everything(&mut self) {
         exterminate(self.me, &HashSet::new());
         for dir in self.session_dir.iter().chain(&self.tmp_dir) {
-            remove_whole(dir);
+            removal::remove_whole(dir);
         }
         // The first may have made what the others rely on.
         while self.protected.pop().is_some() {}
     }
-}
-
-/// Also what its user has closed to himself. Nobody is left who could change anything meanwhile.
-fn remove_whole(dir: &Path) {
-    if std::fs::remove_dir_all(dir).is_ok() {
-        return;
-    }
-    let mut queue = vec![dir.to_path_buf()];
-    while let Some(dir) = queue.pop() {
-        let _ = std::fs::set_permissions(&dir, Permissions::from_mode(0o700));
-        let entries = std::fs::read_dir(&dir).into_iter().flatten().flatten();
-        queue.extend(entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()));
-    }
-    let _ = std::fs::remove_dir_all(dir);
 }
 
 /// A process the kernel will not let go (state D) is left after this many rounds: about five seconds.

@@ -4,16 +4,19 @@
 //! 2. A keeper adopts every orphan of its session, spawns programs, reports exits, and kills all below it when
 //!    the daemon lets go of its end of the link ([`link`] is what they say to each other).
 //! 3. [`tree`] finds and signals everything below a process without ever hitting a recycled pid.
-//! 4. [`fifo`], [`pty`], [`tty`], [`poller`], [`cwd`], [`limits`], [`machine`], [`signal`] and [`harden`] are thin safe names for system calls.
+//! 4. [`fifo`], [`pty`], [`tty`], [`poller`], [`cwd`], [`limits`], [`machine`], [`signal`], [`handover`] and [`harden`] are thin safe names for system calls.
 //! 5. [`kernel`] says what this machine can do, [`cgroup`] makes control groups, [`tally`] counts without them.
-//! 6. [`sandbox`] is a boundary around one program, which that carries out itself before its exec.
+//! 6. [`helper`] starts the few programs that threads of the daemon use themselves.
+//! 7. [`sandbox`] is a boundary around one program, which that carries out itself before its exec.
 //!
 //! It knows nothing of sessions, shells or the wire.
 
 pub mod cgroup;
 pub mod cwd;
 pub mod fifo;
+pub mod handover;
 pub mod harden;
+pub mod helper;
 pub mod keeper;
 pub mod kernel;
 pub mod limits;
@@ -22,6 +25,7 @@ pub mod machine;
 pub mod poller;
 pub mod pty;
 pub mod reap;
+mod removal;
 pub mod sandbox;
 pub mod sched;
 pub mod signal;

@@ -72,8 +72,8 @@ fn read_small(path: &str) -> Option<Vec<u8>> {
     loop {
         match file.read(&mut buf[len..]) {
             Ok(0) => break,
-            // a short read of a /proc file is its end
-            Ok(n) if len + n < buf.len() => {
+            // A first read that is short is all there is; a later one may only have met the end of the kernel's page.
+            Ok(n) if len == 0 && n < buf.len() => {
                 len += n;
                 break;
             }
@@ -96,7 +96,10 @@ pub fn children_of_main_thread(pid: i32) -> Vec<i32> {
 }
 
 fn children_of_thread(pid: i32, tid: i32) -> Vec<i32> {
-    let Some(text) = read_small(&format!("/proc/{pid}/task/{tid}/children")) else { return Vec::new() };
+    read_small(&format!("/proc/{pid}/task/{tid}/children")).map(|text| pids(&text)).unwrap_or_default()
+}
+
+fn pids(text: &[u8]) -> Vec<i32> {
     text.split(|b| *b == b' ').filter_map(number).collect()
 }
 
@@ -115,7 +118,7 @@ impl ChildrenOf {
     pub fn glance(&self) -> Option<Vec<i32>> {
         let mut buf = [0; 256];
         let len = self.file.read_at(&mut buf, 0).ok().filter(|n| *n < buf.len())?;
-        Some(buf[..len].split(|b| *b == b' ').filter_map(number).collect())
+        Some(pids(&buf[..len]))
     }
 }
 
@@ -185,10 +188,29 @@ pub fn children_for_sure(pid: i32) -> Vec<i32> {
     all.into_iter().map(|p| p.pid).filter(|p| stat(*p).is_some_and(|s| s.ppid == pid)).collect()
 }
 
-/// Everything below `root`, confirmed when it seems to be nothing.
+/// Everything below `root`, a subreaper, confirmed when it seems to be nothing.
 pub fn all_below(root: i32, spared: &[Proc]) -> Vec<Proc> {
     let found = below(root, spared);
-    if found.is_empty() { below_for_sure(root, spared) } else { found }
+    if found.is_empty() && !is_surely_bare(root, spared) { below_for_sure(root, spared) } else { found }
+}
+
+/// Whether nothing but `spared` lives below `root`, which orphans come to. It asks only `root`, however many processes the
+/// machine has: what has died has handed on its children before it is seen to be dead, and a list that reads the same
+/// twice has lost nobody while it was read. False says nothing.
+fn is_surely_bare(root: i32, spared: &[Proc]) -> bool {
+    let Some(first) = children_if_told(root) else { return false };
+    let harmless = |pid: &i32| match stat(*pid) {
+        Some(stat) => !stat.alive() || spared.contains(&Proc { pid: *pid, start: stat.start }),
+        None => false,
+    };
+    first.iter().all(harmless) && (0..2).all(|_| children_if_told(root).as_ref() == Some(&first))
+}
+
+/// None where the kernel keeps no such lists, and for a process that is gone or has several of them: one for each thread.
+fn children_if_told(pid: i32) -> Option<Vec<i32>> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.count();
+    let text = read_small(&format!("/proc/{pid}/task/{pid}/children"))?;
+    (threads == 1).then(|| pids(&text))
 }
 
 /// Sends `signal` to exactly this process. False when it is gone.
@@ -328,6 +350,43 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(list.glance(), Some(vec![]));
+    }
+
+    /// What a keeper sees of its children as they come, die and leave children of their own behind.
+    #[test]
+    fn a_process_is_bare_only_without_a_living_child() {
+        let mut shell = Command::new("sh")
+            .args(["-c", "while read line; do eval \"$line\"; echo done; done"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let root = i32::try_from(shell.id()).unwrap();
+        let mut answers = std::io::BufReader::new(shell.stdout.take().unwrap());
+        let mut tell = |line: &str| {
+            use std::io::{BufRead, Write};
+            writeln!(shell.stdin.as_ref().unwrap(), "{line}").unwrap();
+            answers.read_line(&mut String::new()).unwrap();
+        };
+        tell(":");
+        assert!(is_surely_bare(root, &[]));
+        tell("sleep 1000 & sleep 1000 &");
+        let both = below(root, &[]);
+        assert_eq!(both.len(), 2);
+        assert!(
+            !is_surely_bare(root, &[]) && !is_surely_bare(root, &both[..1]) && is_surely_bare(root, &both)
+        );
+        both.iter().for_each(|p| assert!(signal(*p, Signal::KILL)));
+        while !below(root, &[]).is_empty() {
+            std::thread::yield_now();
+        }
+        // as zombies or collected
+        assert_eq!(all_below(root, &[]), []);
+        tell("wait");
+        assert!(is_surely_bare(root, &[]));
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        assert!(!is_surely_bare(root, &[]), "of one that is gone nothing is known");
     }
 
     #[test]

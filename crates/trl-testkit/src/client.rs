@@ -154,6 +154,37 @@ impl Client {
         self.reply(id)
     }
 
+    /// The next message that `wanted` accepts; None when the daemon is gone before it came.
+    pub fn recv_or_gone(&mut self, wanted: impl Fn(&Value) -> bool) -> Option<Value> {
+        if let Some(at) = self.aside.iter().position(&wanted) {
+            return self.aside.remove(at);
+        }
+        loop {
+            let line = self.read_line()?;
+            let message: Value = serde_json::from_slice(&line).ok()?;
+            if wanted(&message) {
+                return Some(message);
+            }
+            self.aside.push_back(message);
+        }
+    }
+
+    /// As [`Client::send`], to a daemon that may be gone.
+    pub fn send_or_gone(&mut self, method: &str, params: Value) -> Option<u64> {
+        let id = self.fresh_id();
+        let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string();
+        self.stream.write_all(format!("{line}\n").as_bytes()).ok().map(|()| id)
+    }
+
+    /// As [`Client::reply`], from a daemon that may be gone.
+    pub fn reply_or_gone(&mut self, id: u64) -> Option<Result<Value, RpcError>> {
+        let mut message = self.recv_or_gone(|m| m["id"] == id)?;
+        Some(match message.get("error") {
+            Some(error) => Err(RpcError::of(error)),
+            None => Ok(message["result"].take()),
+        })
+    }
+
     /// A call that must succeed.
     pub fn ok(&mut self, method: &str, params: Value) -> Value {
         let told = format!("{params:.200}");

@@ -180,6 +180,11 @@ impl Daemon {
     }
 
     fn launch(&mut self) {
+        assert!(self.try_launch(), "no ready line; its log:\n{}", self.log());
+    }
+
+    /// False when it ended without its ready line.
+    fn try_launch(&mut self) -> bool {
         let mut argv: Vec<String> = Vec::new();
         if self.builder.place == Place::PidNamespace {
             let unshare = pid_namespace().expect("checked by the test: pid namespaces work here");
@@ -211,10 +216,28 @@ impl Daemon {
         let second = (ready.is_some() && self.serves_http()).then(|| read_line(&mut child)).flatten();
         self.http = second.and_then(|line| Some(line.split_once(" http on ")?.1.to_string()));
         self.child = Some(child);
-        self.ready_line = ready.unwrap_or_else(|| panic!("no ready line; its log:\n{}", self.log()));
+        let Some(ready) = ready else { return false };
+        self.ready_line = ready;
         if self.builder.place == Place::PidNamespace {
             self.pid = below(outer).iter().find(|p| p.parent == outer).expect("unshare has a child").pid;
         }
+        true
+    }
+
+    /// Has this variable in its environment from the next start on, or not any more.
+    pub fn set_env(&mut self, key: &str, value: Option<&str>) {
+        self.builder.env.retain(|(known, _)| known != key);
+        self.builder.env.extend(value.map(|value| (key.to_string(), value.to_string())));
+    }
+
+    /// As [`Daemon::relaunch`]; false when it ended before it was ready, as one may that is to be killed.
+    pub fn relaunch_or_die(&mut self) -> bool {
+        assert!(self.child.is_none(), "the daemon still runs");
+        if self.try_launch() {
+            return true;
+        }
+        self.reap();
+        false
     }
 
     /// Starts it again in the same directory after it ended.

@@ -48,6 +48,11 @@ fn table() -> BTreeMap<i32, Process> {
     pids.filter_map(|pid| Some((pid, Process::read(pid)?))).collect()
 }
 
+/// Ended, whether or not anybody has taken note.
+pub fn is_gone(pid: i32) -> bool {
+    Process::read(pid).is_none_or(|process| process.is_zombie())
+}
+
 pub fn parent(raw: i32) -> Option<i32> {
     Process::read(raw).map(|process| process.parent)
 }

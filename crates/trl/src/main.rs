@@ -8,6 +8,7 @@ mod cli;
 mod client;
 mod config;
 mod logging;
+mod mcp;
 mod paths;
 mod serve;
 

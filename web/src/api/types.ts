@@ -1,11 +1,10 @@
 /** Short names for what the daemon's description calls its types. */
-import type { Coming } from "./coming";
-import type { components, Methods as Known } from "./schema.gen";
+import type { components } from "./schema.gen";
+
+export type { Methods } from "./schema.gen";
 
 type Schemas = components["schemas"];
 
-/** What can be asked for, if the daemon has it. */
-export type Methods = Known & Omit<Coming, keyof Known>;
 export type SessionInfo = Schemas["SessionInfo"];
 export type SessionState = Schemas["SessionState"];
 export type ExecutionInfo = Schemas["ExecutionInfo"];
@@ -34,3 +33,11 @@ export type Distribution = Schemas["Distribution"];
 export type Range = Schemas["Range"];
 export type CaseInfo = Schemas["CaseInfo"];
 export type CaseError = Schemas["CaseError"];
+export type Excerpt = Schemas["Excerpt"];
+export type HistoryEntry = Schemas["HistoryEntry"];
+export type FileInfo = Schemas["FileInfo"];
+export type FileKind = Schemas["FileKind"];
+export type FileSlice = Schemas["FileSlice"];
+export type WorkspaceInfo = Schemas["WorkspaceInfo"];
+/** Whose files; one of the two is named. */
+export type FilePlace = Pick<Schemas["StatParams"], "session_id" | "workspace_id">;

@@ -24,6 +24,10 @@ export function fateWords(t: T, fate: Fate): { text: string; kind: "good" | "bad
       return { text: t("approvals.sending"), kind: "warn" };
     case "failed":
       return { text: t("approvals.failed", { why: fate.why }), kind: "bad" };
+    case "secrets":
+      return fate.why === undefined
+        ? { text: t("approvals.secrets"), kind: "warn" }
+        : { text: t("approvals.secretsRefused", { why: fate.why }), kind: "bad" };
     case "gone":
       return { text: t("approvals.gone"), kind: "warn" };
     case "settled": {

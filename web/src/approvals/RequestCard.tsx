@@ -17,9 +17,11 @@ import {
   remaining,
   standsFor,
   wouldAllow,
+  type Fate,
   type Item,
 } from "./inbox";
 import { approvals, type Answer } from "./requests";
+import { SecretsForm } from "./SecretsForm";
 
 /** From here on the time that is left is shown as urgent. */
 const URGENT_MS = 60_000;
@@ -37,9 +39,11 @@ export function RequestCard({ item, mayAnswer }: { item: Item; mayAnswer: boolea
   const { request, fate } = item;
   const [mode, setMode] = useState<Mode>("look");
   const card = useRef<HTMLElement>(null);
+  /** What was answered, should it have to be said again. */
+  const [given, setGiven] = useState<Answer | null>(null);
   const offered = yes.filter(({ scope }) => request.scopes.includes(scope));
   const isOpen = mayAnswer && isWaiting(item);
-  const isReady = isOpen && fate.kind !== "sending";
+  const isReady = isOpen && fate.kind !== "sending" && fate.kind !== "secrets";
 
   const look = () => {
     setMode("look");
@@ -47,9 +51,11 @@ export function RequestCard({ item, mayAnswer }: { item: Item; mayAnswer: boolea
   };
   const answer = (what: Answer) => {
     look();
-    void approvals.answer(request, what).then((came) => {
-      if (came.kind !== "failed") focusNext(card.current);
-    });
+    setGiven(what);
+    void approvals.answer(request, what).then(goOn);
+  };
+  const goOn = ({ kind }: Fate) => {
+    if (kind === "settled" || kind === "gone") focusNext(card.current);
   };
   const press = (event: KeyboardEvent) => {
     if (event.target !== card.current || event.ctrlKey || event.metaKey || event.altKey || !isReady) return;
@@ -73,7 +79,20 @@ export function RequestCard({ item, mayAnswer }: { item: Item; mayAnswer: boolea
       <Head request={request} isWaiting={isWaiting(item)} />
       <Command request={request} />
       <Parts request={request} />
-      {isOpen && mode === "look" && (
+      {isOpen && fate.kind === "secrets" && given !== null && (
+        <SecretsForm
+          names={fate.names}
+          onCancel={() => {
+            approvals.leave(request);
+            look();
+          }}
+          onSubmit={(secrets) => {
+            look();
+            void approvals.supply(request, given, secrets).then(goOn);
+          }}
+        />
+      )}
+      {isOpen && fate.kind !== "secrets" && mode === "look" && (
         <div className="request-answers">
           {offered.map(({ scope, key, label }, at) => (
             <Button

@@ -82,6 +82,18 @@ test("each way to come too late is told apart, and any other failure leaves it o
   expect(isWaiting({ request: a, fate: { kind: "gone" } })).toBe(false);
 });
 
+test("a session that needs its secrets is asked for them by name, and the request waits", () => {
+  const names = ["API_KEY", "TOKEN"];
+  const fate = fateAfter({ code: "SECRETS_REQUIRED", message: "m", facts: { names } });
+  expect(fate).toEqual({ kind: "secrets", names });
+  expect(isWaiting({ request: a, fate })).toBe(true);
+  const asked = withFate(heard([], [a]), "r-a", fate);
+  expect(fates(heard(asked, [a]))).toEqual(["secrets"]);
+  expect(fates(resolved(asked, "r-a", "rejected"))).toEqual(["elsewhere rejected"]);
+  // Without names there is nothing to ask for.
+  expect(fateAfter({ code: "SECRETS_REQUIRED", message: "m", facts: { names: [7] } }).kind).toBe("failed");
+});
+
 test("the time that is left", () => {
   const at = (time: string) => remaining(a, Date.parse(time));
   expect(at("2026-01-01T00:00:00Z")).toEqual({ ms: 1_800_000, share: 1 });

@@ -13,6 +13,8 @@ export type Fate =
   | { kind: "sending" }
   /** Our answer did not get through; it waits still. */
   | { kind: "failed"; why: string }
+  /** Its session cannot be opened without these; it waits still. `why` when what was given did not open it. */
+  | { kind: "secrets"; names: readonly string[]; why?: string }
   /** It was settled: by us, or while we were thinking. `state` is absent when that was not told. */
   | { kind: "settled"; by: "us" | "elsewhere"; state?: RequestState; who?: string }
   /** The daemon does not know it any more. */
@@ -25,7 +27,7 @@ export interface Item {
 
 /** Whether a person can still do something about it. */
 export function isWaiting({ fate }: Item): boolean {
-  return fate.kind === "open" || fate.kind === "sending" || fate.kind === "failed";
+  return fate.kind !== "settled" && fate.kind !== "gone";
 }
 
 function isOlder(a: Item, b: Item): number {
@@ -90,9 +92,17 @@ export function fateAfter(refusal: {
       return { kind: "settled", by: "elsewhere", state: "expired" };
     case "REQUEST_NOT_FOUND":
       return { kind: "gone" };
+    case "SECRETS_REQUIRED": {
+      const names = namesOf(refusal.facts?.["names"]);
+      return names.length > 0 ? { kind: "secrets", names } : { kind: "failed", why: whyNot(refusal) };
+    }
     default:
       return { kind: "failed", why: whyNot(refusal) };
   }
+}
+
+function namesOf(found: unknown): string[] {
+  return Array.isArray(found) ? found.filter((name): name is string => typeof name === "string") : [];
 }
 
 const STATES: readonly string[] = ["pending", "approved", "rejected", "expired", "cancelled"];

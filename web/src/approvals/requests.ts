@@ -4,6 +4,8 @@
  *  1. `hitl.list` is asked when the connection comes, and again whenever something happens to a request.
  *  2. A daemon that does not know the method asks for no approvals; that is remembered until the next connection.
  *  3. An answer goes out with the digest of what was shown; what comes back decides its fate (`inbox.ts`).
+ *  4. After a restart a session may need its secrets before the command can run: they are asked for, handed on with
+ *     `session.get`, and the answer goes out again.
  */
 import { feed } from "../api/feed";
 import { ApiError, call, told } from "../api/http";
@@ -84,6 +86,30 @@ export class Approvals {
     );
     this.#settle(request_id, fate);
     return fate;
+  }
+
+  /**
+   * Opens the session of a request with the secrets it had, and answers again. They are handed on and kept nowhere: not in the
+   * state of the page, not in the browser.
+   */
+  async supply(request: ApprovalRequest, answer: Answer, secret_env: Record<string, string>): Promise<Fate> {
+    const { request_id, session_id } = request;
+    if (session_id == null) return this.answer(request, answer);
+    this.#settle(request_id, { kind: "sending" });
+    try {
+      await call("session.get", { session_id, secret_env });
+    } catch (error) {
+      const names = Object.keys(secret_env);
+      const fate: Fate = { kind: "secrets", names, why: told(error) };
+      this.#settle(request_id, fate);
+      return fate;
+    }
+    return this.answer(request, answer);
+  }
+
+  /** Nothing is answered for now. */
+  leave({ request_id }: ApprovalRequest): void {
+    this.#settle(request_id, { kind: "open" });
   }
 
   #heard(event: Happening | null): void {

@@ -103,7 +103,12 @@ export default function DiagnosticsPage(): JSX.Element {
           <ActiveSessions />
           <Runtimes />
         </div>
-        {last !== undefined && <Counters stats={last.stats} />}
+        {last !== undefined && (
+          <div className="stack">
+            <Counters stats={last.stats} />
+            <Records stats={last.stats} />
+          </div>
+        )}
         {info !== null && <About info={info} />}
       </div>
       <Doctor />
@@ -225,6 +230,26 @@ function Counters({ stats }: { stats: Stats }): JSX.Element {
     <section className="card">
       <h2>{t("diagnostics.counters")}</h2>
       <Figures rows={rows} />
+    </section>
+  );
+}
+
+/** What the daemon writes down, and what it could not. `system.doctor` says how the file is. */
+function Records({ stats }: { stats: Stats }): JSX.Element {
+  const t = useT();
+  const isLosing = stats.records_failed > 0 || stats.records_dropped > 0;
+  return (
+    <section className="card" aria-label={t("diagnostics.store")}>
+      <h2>{t("diagnostics.store")}</h2>
+      <Figures
+        rows={[
+          ["diagnostics.recordsWritten", stats.records_written],
+          ["diagnostics.recordsFailed", stats.records_failed],
+          ["diagnostics.recordsDropped", stats.records_dropped],
+          ["diagnostics.storeQueue", size(stats.store_queue_bytes)],
+        ]}
+      />
+      {isLosing && <p className="warn-text small">{t("diagnostics.storeLosing")}</p>}
     </section>
   );
 }

@@ -1,6 +1,6 @@
 /** The files of a session or a workspace: a tree, and what is in the one that is looked at. */
 import { useEffect, useMemo, useState, type JSX } from "react";
-import type { FileInfo, FilePlace } from "../api/coming";
+import type { FileInfo, FilePlace } from "../api/types";
 import { go, type FilesOf } from "../app/router";
 import { useT } from "../i18n";
 import { isOver, sessions } from "../sessions/sessions";

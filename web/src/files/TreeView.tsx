@@ -1,6 +1,6 @@
 /** The tree, for pointer and keyboard: up and down, left and right to close and open, Enter to look. */
 import { useState, type JSX, type KeyboardEvent } from "react";
-import type { FileInfo } from "../api/coming";
+import type { FileInfo } from "../api/types";
 import { plain } from "../approvals/inbox";
 import { useT, type T } from "../i18n";
 import { Icon, type IconName } from "../ui/icons";

@@ -1,6 +1,6 @@
 /** One file: as text, or as a dump of what is no text; the beginning, and more on request. */
 import { useEffect, useState, type JSX } from "react";
-import type { FileInfo, FilePlace, FileSlice } from "../api/coming";
+import type { FileInfo, FilePlace, FileSlice } from "../api/types";
 import { call, request, told } from "../api/http";
 import { bytesOf } from "../api/text";
 import { plain } from "../approvals/inbox";

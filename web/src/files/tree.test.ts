@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { FileInfo } from "../api/coming";
+import type { FileInfo } from "../api/types";
 import { closed, EMPTY, keyOf, nameOf, opened, openPaths, ROOT, rows, withListing, type Tree } from "./tree";
 
 const file = (path: string, kind: FileInfo["kind"] = "file", more: Partial<FileInfo> = {}): FileInfo => ({
@@ -8,6 +8,7 @@ const file = (path: string, kind: FileInfo["kind"] = "file", more: Partial<FileI
   size: 1,
   mode: "644",
   modified_at: "",
+  version: "",
   ...more,
 });
 const read = (tree: Tree, path: { path: string }, ...entries: FileInfo[]) =>

@@ -3,7 +3,7 @@
  *
  * A path that is not UTF-8 comes in base64, and goes back like that; people see what can be read of it.
  */
-import type { FileInfo, FileKind } from "../api/coming";
+import type { FileInfo, FileKind } from "../api/types";
 import { decode } from "../api/text";
 
 /** A path as the daemon knows it. */

@@ -1,6 +1,6 @@
 /** The tree of one place: what is opened is read, and read again when somebody asks for it. */
 import { useCallback, useEffect, useRef, useState } from "react";
-import type { FileInfo, FilePlace } from "../api/coming";
+import type { FileInfo, FilePlace } from "../api/types";
 import { call, told } from "../api/http";
 import { closed, EMPTY, keyOf, opened, openPaths, ROOT, withListing, type Path, type Tree } from "./tree";
 

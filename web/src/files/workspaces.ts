@@ -1,6 +1,6 @@
 /** The workspaces there are, as far as the daemon has any and we may see them. */
 import { useEffect, useState } from "react";
-import type { WorkspaceInfo } from "../api/coming";
+import type { WorkspaceInfo } from "../api/types";
 import { can, useDaemonInfo } from "../api/daemon";
 import { call } from "../api/http";
 

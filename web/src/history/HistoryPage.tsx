@@ -1,6 +1,6 @@
 /** What was run, in all sessions or in one, whether they still are or not: newest first, with search. */
 import { useEffect, useState, type JSX, type SyntheticEvent } from "react";
-import type { HistoryEntry } from "../api/coming";
+import type { HistoryEntry } from "../api/types";
 import { feed } from "../api/feed";
 import { call, told } from "../api/http";
 import { go } from "../app/router";

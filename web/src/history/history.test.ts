@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { HistoryEntry } from "../api/coming";
+import type { HistoryEntry } from "../api/types";
 import { endingOf, firstPage, outputOf, withNewest, withOlder, type Pages } from "./history";
 
 const entry = (seq: number, more: Partial<HistoryEntry> = {}): HistoryEntry => ({

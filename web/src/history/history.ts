@@ -1,5 +1,5 @@
 /** What was run, newest first, as it is read page by page, and the output that was kept of it. Pure. */
-import type { HistoryEntry, Excerpt } from "../api/coming";
+import type { HistoryEntry, Excerpt } from "../api/types";
 import type { Segment, StreamName } from "../sessions/execution";
 
 /** So many are read at once. */

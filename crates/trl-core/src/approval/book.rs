@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use trl_policy::{Source, Trust};
 use trl_proto::approval::{ApprovalSpec, RuleSpec};
 use trl_proto::{Error, ErrorCode};
+use trl_store::failpoint;
 
 /// More than this is not written by people.
 const MOST_BYTES: u64 = 1 << 20;
@@ -174,7 +175,9 @@ fn replace(dir: &Path, name: &str, text: &str) -> io::Result<()> {
     let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
+    failpoint("always.written");
     fs::rename(&fresh, dir.join(name))?;
+    failpoint("always.renamed");
     File::open(dir)?.sync_all()
 }
 

@@ -14,14 +14,15 @@ pub mod probe;
 pub mod rules;
 
 use tokio::sync::oneshot;
-use trl_proto::hitl::{ApprovalBoundary, Executable, Segment, Verdict};
+use trl_proto::hitl::{ApprovalBoundary, ApprovalRequest, Executable, RequestState, Segment, Verdict};
 use trl_proto::{Error, ErrorCode, RequestId};
 
 pub use self::book::Book;
 pub(crate) use self::desk::storage;
-pub use self::desk::{Asking, Desk, Detached, Plan};
+pub use self::desk::{Asking, Desk, Detached, Elsewhere, Plan};
 pub use self::rules::Rules;
 use crate::sandbox::Sandbox;
+use crate::shell::Kind;
 
 /// What the rules say of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +41,21 @@ pub struct Doubt {
     /// The name in question; every part of the command when there is none.
     pub name: Option<String>,
     pub why: String,
+}
+
+/// What is judged, as far as it takes to judge it again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// The text of a command, for this shell.
+    Text(Kind),
+    /// A program and its arguments.
+    Argv(Vec<String>),
+    /// The same on a terminal.
+    Typed(Vec<String>),
+    /// A shell that is asked about command by command.
+    Shell,
+    /// A change to this file.
+    Write(String),
 }
 
 /// All that a person is asked about.
@@ -68,11 +84,20 @@ pub enum Answer {
     Rejected {
         reason: Option<String>,
     },
+    /// By a rule that was not there when it was asked.
+    Forbidden {
+        reason: Option<String>,
+    },
     Expired,
     Cancelled,
 }
 
 impl Judgement {
+    /// Nobody wrote any rules.
+    pub fn allowed() -> Self {
+        Self { verdict: Verdict::Allow, segments: Vec::new(), names: Vec::new(), reason: None }
+    }
+
     /// A person has to look at it, whatever the rules say.
     pub fn doubt(&mut self, doubts: &[Doubt]) {
         for doubt in doubts {
@@ -115,6 +140,11 @@ pub fn boundary(sandbox: Option<&Sandbox>) -> ApprovalBoundary {
 pub fn denied(judgement: &Judgement) -> Error {
     let error = Error::new(ErrorCode::ApprovalDenied, "a rule forbids the command")
         .detail("segments", as_value(&judgement.segments));
+    let rule = judgement.segments.iter().find(|s| s.verdict == Verdict::Deny).and_then(|s| s.rule.clone());
+    let error = match rule {
+        Some(rule) => error.detail("rule", rule),
+        None => error,
+    };
     match &judgement.reason {
         Some(reason) => error.hint(reason.clone()),
         None => error,
@@ -133,6 +163,7 @@ pub fn refusal(request: &RequestId, answer: Answer) -> Error {
     let (code, message, reason) = match answer {
         Answer::Expired => (ErrorCode::ApprovalExpired, "nobody answered in time, which is a no", None),
         Answer::Rejected { reason } => (ErrorCode::ApprovalDenied, "a person said no to the command", reason),
+        Answer::Forbidden { reason } => (ErrorCode::ApprovalDenied, "a rule forbids the command", reason),
         Answer::Approved { .. } | Answer::Cancelled => {
             (ErrorCode::ApprovalDenied, "the request was withdrawn", None)
         }
@@ -142,6 +173,19 @@ pub fn refusal(request: &RequestId, answer: Answer) -> Error {
         Some(reason) => error.hint(reason.clone()).detail("reason", reason),
         None => error,
     }
+}
+
+/// The same of a request that was settled by now.
+pub fn refused(request: &ApprovalRequest) -> Error {
+    let said = request.resolution.as_ref();
+    let reason = said.and_then(|said| said.reason.clone());
+    let answer = match (request.state, said.and_then(|said| said.by.as_ref())) {
+        (RequestState::Rejected, Some(_)) => Answer::Rejected { reason },
+        (RequestState::Rejected, None) => Answer::Forbidden { reason },
+        (RequestState::Expired, _) => Answer::Expired,
+        _ => Answer::Cancelled,
+    };
+    refusal(&request.request_id, answer)
 }
 
 fn as_value(segments: &[Segment]) -> serde_json::Value {

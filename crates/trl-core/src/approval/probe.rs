@@ -63,7 +63,7 @@ fn before(kind: Kind) -> &'static str {
 }
 
 /// What a probe printed, for these names.
-pub fn read(kind: Kind, names: &[String], printed: &[u8]) -> Found {
+pub fn read(kind: Kind, names: &[String], printed: &[u8], cwd: &Path) -> Found {
     let mut fields = printed.split(|b| *b == 0).map(|f| f.strip_suffix(b"\n").unwrap_or(f));
     let intercepted = fields.next().is_none_or(|f| f.split(|b| *b == b'\n').any(intercepts));
     let mut executables = Vec::new();
@@ -80,7 +80,7 @@ pub fn read(kind: Kind, names: &[String], printed: &[u8]) -> Found {
             Kind::Dash | Kind::Ash | Kind::Ksh93 => described(name, first),
         };
         executables.push(match what {
-            "file" => named(name, "file", Some(path)),
+            "file" => named(name, "file", cwd.join(path).to_str()),
             "builtin" | "function" | "alias" | "keyword" => named(name, what, None),
             "" => named(name, "missing", None),
             _ => named(name, "unknown", None),
@@ -124,7 +124,7 @@ fn described<'a>(name: &str, said: &'a str) -> (&'static str, &'a str) {
     }
     let Some(rest) = rest.strip_prefix(" is ") else { return ("unknown", "") };
     match rest {
-        path if path.starts_with('/') => ("file", path),
+        path if path.starts_with('/') || path == name => ("file", path),
         _ if rest.starts_with("a tracked alias for /") => ("file", &rest["a tracked alias for ".len()..]),
         "a shell builtin" | "a special shell builtin" | "a shell builtin version of" => ("builtin", ""),
         "a function" | "a shell function" | "an undefined function" => ("function", ""),
@@ -159,23 +159,34 @@ mod tests {
     fn answers_of_each_family_are_read() {
         let two = names(&["ls", "cd"]);
         let whats = |found: &Found| found.executables.iter().map(|e| e.what.clone()).collect::<Vec<_>>();
-        let bash = read(Kind::Bash, &two, b"\0file\n\0/usr/bin/ls\n\0builtin\n\0\0");
+        let bash = read(Kind::Bash, &two, b"\0file\n\0/usr/bin/ls\n\0builtin\n\0\0", Path::new("/w"));
         assert_eq!((bash.intercepted, whats(&bash)), (false, names(&["file", "builtin"])));
         assert_eq!(bash.executables[0].path.as_deref(), Some("/usr/bin/ls"));
-        let zsh = read(Kind::Zsh, &two, b"\0ls: alias\n\0ls -l\n\0cd: builtin\n\0cd\n\0");
+        let zsh = read(Kind::Zsh, &two, b"\0ls: alias\n\0ls -l\n\0cd: builtin\n\0cd\n\0", Path::new("/w"));
         assert_eq!(whats(&zsh), names(&["alias", "builtin"]));
-        let dash =
-            read(Kind::Dash, &two, b"\0ls is a tracked alias for /bin/ls\n\0cd is a shell function\n\0");
+        let dash = read(
+            Kind::Dash,
+            &two,
+            b"\0ls is a tracked alias for /bin/ls\n\0cd is a shell function\n\0",
+            Path::new("/w"),
+        );
         assert_eq!(whats(&dash), names(&["file", "function"]));
-        let gone = read(Kind::Dash, &names(&["nosuch"]), b"\0nosuch: not found\n\0");
+        let here = read(Kind::Dash, &names(&["./tool"]), b"\0./tool is ./tool\n\0", Path::new("/w"));
+        assert_eq!(
+            (here.executables[0].what.as_str(), here.executables[0].path.as_deref()),
+            ("file", Some("/w/./tool"))
+        );
+        let gone = read(Kind::Dash, &names(&["nosuch"]), b"\0nosuch: not found\n\0", Path::new("/w"));
         assert_eq!(whats(&gone), names(&["missing"]));
     }
 
     #[test]
     fn what_steps_in_between_and_what_is_missing_is_seen() {
         let one = names(&["ls"]);
-        assert!(read(Kind::Bash, &one, b"trap -- 'x' DEBUG\n\0file\n\0/bin/ls\n\0").intercepted);
-        let silent = read(Kind::Bash, &one, b"");
+        assert!(
+            read(Kind::Bash, &one, b"trap -- 'x' DEBUG\n\0file\n\0/bin/ls\n\0", Path::new("/w")).intercepted
+        );
+        let silent = read(Kind::Bash, &one, b"", Path::new("/w"));
         assert_eq!(silent.executables[0].what, "unknown");
     }
 }

@@ -13,7 +13,7 @@ use trl_proto::Error;
 use trl_proto::approval::{ApprovalSpec, RuleSpec};
 use trl_proto::hitl::{ApprovalRequest, Executable, Scope, Segment, Verdict};
 
-use super::{Book, Doubt, Judgement, probe};
+use super::{Book, Doubt, Judgement, Subject, probe};
 use crate::case::Case;
 use crate::env::Env;
 use crate::session::spec::Spec;
@@ -44,11 +44,17 @@ struct Inner {
 impl Rules {
     /// None when nobody wrote any.
     pub fn of(book: &Arc<Book>, case: Option<&Arc<Case>>) -> Option<Arc<Self>> {
-        let silent = case.is_none_or(|case| case.spec.approval.is_none());
-        if silent && book.is_empty() {
-            return None;
-        }
-        Some(Arc::new(Self { book: Arc::clone(book), case: case.cloned(), inner: Mutex::default() }))
+        Some(Self::watched(book, case)).filter(|rules| rules.is_in_force())
+    }
+
+    /// For whoever lives longer than a request: somebody may write some yet.
+    pub fn watched(book: &Arc<Book>, case: Option<&Arc<Case>>) -> Arc<Self> {
+        Arc::new(Self { book: Arc::clone(book), case: case.cloned(), inner: Mutex::default() })
+    }
+
+    /// Whether anybody has written any.
+    pub fn is_in_force(&self) -> bool {
+        self.of_case().is_some() || !self.book.is_empty()
     }
 
     fn of_case(&self) -> Option<(&Arc<Case>, &ApprovalSpec)> {
@@ -100,6 +106,18 @@ impl Rules {
         self.with_variables(&rules, decide(&rules, scene, text), at.env)
     }
 
+    /// Whatever it is.
+    pub fn judge_subject(&self, subject: &Subject, at: Around<'_>, shown: &str) -> Judgement {
+        let Around { cwd, root, env } = at;
+        match subject {
+            Subject::Text(shell) => self.judge(At { shell: *shell, cwd, root, env }, shown),
+            Subject::Argv(argv) => self.judge_argv(argv, env),
+            Subject::Typed(argv) => self.judge_terminal(argv, env),
+            Subject::Shell => self.judge_shell(shown, env),
+            Subject::Write(path) => self.judge_write(root, path),
+        }
+    }
+
     /// A program and its arguments, with no shell between.
     pub fn judge_argv(&self, argv: &[String], env: &Env) -> Judgement {
         let rules = self.compiled();
@@ -131,16 +149,11 @@ impl Rules {
         self.with_variables(&rules, judge_terminal(&rules, argv), env)
     }
 
-    /// Why a file may not be written without a person; None when it may.
-    pub fn doubt_write(&self, root: &str, path: &str) -> Option<String> {
+    /// A change to a file.
+    pub fn judge_write(&self, root: &str, path: &str) -> Judgement {
+        let rules = self.compiled();
         let place = Place { cwd: Some(root), root: Some(root) };
-        let judged = judge_file_write(&self.compiled(), place, path);
-        let why = match judged.verdict {
-            Verdict::Allow => return None,
-            Verdict::Ask => "a rule wants a person to be asked first",
-            Verdict::Deny => "a rule forbids it",
-        };
-        Some(judged.reason.map_or(why.into(), |reason| format!("{why}: {reason}")))
+        self.with_variables(&rules, judge_file_write(&rules, place, path), &Env::default())
     }
 
     /// Variables that come with a command can make anything of it.
@@ -187,13 +200,19 @@ impl Rules {
         doubts
     }
 
+    /// What an earlier daemon was told to allow.
+    pub fn restore(&self, prefixes: Vec<String>) {
+        let mut inner = self.inner();
+        inner.granted = prefixes;
+        inner.compiled = None;
+    }
+
     /// What a yes allows from now on.
     pub fn grant(&self, request: &ApprovalRequest, scope: Scope) -> Result<(), Error> {
         if scope == Scope::Once {
             return Ok(());
         }
-        let asked = request.segments.iter().filter(|s| s.verdict == Verdict::Ask);
-        let prefixes: Vec<String> = asked.filter_map(|s| s.would_allow.clone()).collect();
+        let prefixes = granted_by(request);
         if scope == Scope::Always {
             self.book.allow_always(self.case_id().as_deref(), &prefixes)?;
         }
@@ -203,6 +222,12 @@ impl Rules {
         inner.compiled = None;
         Ok(())
     }
+}
+
+/// What was not allowed before.
+pub(crate) fn granted_by(request: &ApprovalRequest) -> Vec<String> {
+    let asked = request.segments.iter().filter(|s| s.verdict == Verdict::Ask);
+    asked.filter_map(|s| s.would_allow.clone()).collect()
 }
 
 /// What a name stands for by the session's own PATH, before anything ran in it.
@@ -216,6 +241,15 @@ fn usual(spec: &Spec, name: &str) -> Option<Executable> {
 #[derive(Debug, Clone, Copy)]
 pub struct At<'a> {
     pub shell: Kind,
+    pub cwd: &'a str,
+    pub root: &'a str,
+    /// Variables that come with it.
+    pub env: &'a Env,
+}
+
+/// The same for what no shell may read.
+#[derive(Debug, Clone, Copy)]
+pub struct Around<'a> {
     pub cwd: &'a str,
     pub root: &'a str,
     /// Variables that come with it.

@@ -66,7 +66,7 @@ pub fn narrowed(base: &CaseSpec, floor: &Floor, file: &CaseSpec) -> (CaseSpec, V
 /// Those that are there and have no narrower form.
 fn without_effect(file: &CaseSpec) -> Vec<String> {
     let CaseSpec { shell, argv, env, secret_env, pass_env, working_dir, workspace, .. } = file;
-    let CaseSpec { runtime, on_exit, renewal, labels, agent, .. } = file;
+    let CaseSpec { runtime, on_exit, renewal, labels, snapshots, agent, .. } = file;
     let there = [
         ("shell", shell.is_some()),
         ("argv", argv.is_some()),
@@ -79,6 +79,7 @@ fn without_effect(file: &CaseSpec) -> Vec<String> {
         ("on_exit", on_exit.is_some()),
         ("renewal", renewal.is_some()),
         ("labels", labels.is_some()),
+        ("snapshots", snapshots.is_some()),
         ("agent", agent.is_some()),
     ];
     there.into_iter().filter(|(_, there)| *there).map(|(name, _)| name.to_string()).collect()

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trl_proto::{Error, SessionId};
 
 use super::Case;
+use crate::diagnostics::{self, fell_back};
 
 /// Sessions whose answers are remembered; beyond that all are forgotten and asked for again.
 const MOST: usize = 16_384;
@@ -79,7 +80,7 @@ impl Residents {
         if let Some(case) = remembered {
             return Ok(case);
         }
-        tracing::info!(session_id = %session, what = "sessionCase", "runtime.cache.miss");
+        tracing::info!(target: "runtime.cache.miss", sessionId = %session, what = "sessionCase", "looked for beyond memory");
         let case = match live {
             Some(case) => case,
             None => self.stored_or(session, default)?,
@@ -93,7 +94,7 @@ impl Residents {
         session: &SessionId,
         default: impl FnOnce() -> Result<Option<Arc<Case>>, Error>,
     ) -> Result<Option<Arc<Case>>, Error> {
-        tracing::info!(session_id = %session, what = "runtime", "runtime.cache.miss");
+        diagnostics::cache_miss(session, "runtime", false);
         match self.stored.case_of(session) {
             Some(case) => Ok(case),
             None => {
@@ -102,11 +103,6 @@ impl Residents {
             }
         }
     }
-}
-
-/// A session gets the default case for want of a better one.
-pub fn fell_back(session: &str, reason: &str) {
-    tracing::info!(session_id = session, reason, "runtime.fallback.defaultConfig");
 }
 
 #[cfg(test)]

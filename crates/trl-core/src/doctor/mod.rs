@@ -1,13 +1,14 @@
 //! What a person wants to know when something does not work: one line per fact, with what to do about it.
 //!
 //! - [`machine`]: the kernel, and which backends follow from it. - [`tools`]: shells and other programs.
-//! - [`places`]: directories, descriptors, memory.
+//! - [`places`]: directories, descriptors, memory. - [`records`]: the store.
 //!
 //! Nothing here needs a daemon, so that it can also be said why one does not start. What only a daemon knows is added
 //! by whoever has one.
 
 pub mod machine;
 pub mod places;
+pub mod records;
 pub mod tools;
 
 use trl_proto::doctor::{Finding, Health};

@@ -44,6 +44,8 @@ pub struct Cage {
     own_tasks: u64,
     /// Memory and processes are the kernel's business.
     guarded: Guarded,
+    /// More processes are let in than that, for a moment.
+    roomier: bool,
     /// As it stood when the command began.
     before: Reading,
     /// The most that was seen, where nobody else counts it.
@@ -93,6 +95,7 @@ impl Cage {
             leavings: caging.leavings(),
             own_tasks,
             guarded,
+            roomier: false,
             before: Reading::default(),
             peak: 0,
             next: None,
@@ -120,8 +123,33 @@ impl Cage {
         (usual.0.min(most), usual.1.min(most))
     }
 
+    /// Before a shell or a clone is forked, between commands: what commands left running may fill the group, and the fork
+    /// is not theirs. What they fork meanwhile has this little room too, until [`Self::close_room`].
+    pub fn make_room(&mut self) {
+        /// The clone, and for shells that do not know their pid the process between.
+        const FORKS: u64 = 2;
+        let (Some(group), Some(bound)) = (&self.group, self.pids_bound()) else { return };
+        let needed = group.tasks().saturating_add(FORKS);
+        if needed > bound {
+            self.roomier = group.limit_pids(needed).is_ok();
+        }
+    }
+
+    /// It is forked, or will not be.
+    pub fn close_room(&mut self) {
+        if let (true, Some(group), Some(bound)) = (self.roomier, &self.group, self.pids_bound()) {
+            self.roomier = group.limit_pids(bound).is_err();
+        }
+    }
+
+    /// Tasks the kernel lets in, ours too.
+    fn pids_bound(&self) -> Option<u64> {
+        self.limits.pids.filter(|_| self.guarded.pids).map(|most| most.saturating_add(self.own_tasks))
+    }
+
     /// A command begins: from here on its processor time counts.
     pub fn begin(&mut self, keeper: i32) {
+        self.close_room();
         self.before = self.reading(keeper);
         self.plan(Duration::ZERO, 0.0);
     }
@@ -212,6 +240,8 @@ impl Cage {
         });
         Usage {
             scope: self.scope,
+            backend: self.info.backend,
+            not_enforced: self.info.not_enforced.clone(),
             cpu_ms: crate::execution::millis(now.cpu.saturating_sub(self.before.cpu)),
             memory_peak_bytes: now.memory_peak,
             io,

@@ -1,5 +1,6 @@
 //! Fresh processes and terminals: judged before they start, and started when a person has said yes.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,14 +9,15 @@ use tokio::sync::oneshot;
 use trl_proto::exec::Approval;
 use trl_proto::hitl::{ApprovalBoundary, ApprovalRequest, RespondParams, Verdict};
 use trl_proto::session::{CreateParams, SessionState};
-use trl_proto::{Error, ErrorCode, ExecutionId, RequestId, SessionId, TerminalId};
+use trl_proto::{CheckpointId, Error, ErrorCode, ExecutionId, RequestId, SessionId, TerminalId};
 use trl_store::redact::Redactor;
 
 use super::executions::Judging;
 use super::{Caller, Manager};
-use crate::approval::rules::At;
+use crate::approval::rules::{Around, At};
 use crate::approval::{
-    Answer, Asked, Asking, Detached, Doubt, Judgement, Plan, Question, Rules, denied, refusal, required,
+    Answer, Asked, Asking, Detached, Doubt, Elsewhere, Judgement, Plan, Question, Rules, Subject, denied,
+    refusal, required,
 };
 use crate::case::Case;
 use crate::env::Env;
@@ -36,7 +38,8 @@ pub(super) struct Fresh<'a> {
     pub(super) case: Option<&'a Arc<Case>>,
     /// As it is shown.
     pub(super) command: &'a str,
-    pub(super) program: Judged<'a>,
+    /// How it is judged.
+    pub(super) program: Subject,
     /// The program that reads text, or that a session is to be.
     pub(super) shell: Option<&'a Path>,
     /// Variables of its own.
@@ -48,15 +51,18 @@ pub(super) struct Fresh<'a> {
     pub(super) redactor: &'a Redactor,
 }
 
-/// How it is judged.
-pub(super) enum Judged<'a> {
-    /// As text, for this shell.
-    Text(Kind),
-    Argv(&'a [String]),
-    /// On a terminal.
-    Typed(&'a [String]),
-    /// A shell that is asked about command by command: only how it is started matters now.
-    Shell,
+/// A change to a file.
+pub struct Write<'a> {
+    /// Whose files they are, where that is a session.
+    pub session: Option<&'a Session>,
+    /// Where those are.
+    pub root: String,
+    pub path: String,
+    /// As a person sees it.
+    pub shown: String,
+    pub rules: Arc<Rules>,
+    pub judgement: Judgement,
+    pub mode: Approval,
 }
 
 /// May it start?
@@ -79,14 +85,7 @@ impl Manager {
         params: RespondParams,
         by: &str,
     ) -> Result<ApprovalRequest, Error> {
-        let may_run = async |request: &ApprovalRequest| {
-            if let Some(id) = &request.session_id {
-                self.recalled().await;
-                self.remember(id).await;
-            }
-            self.may_run_detached(request)
-        };
-        let (request, detached) = self.engine.desk.respond(params, by, may_run).await?;
+        let (request, detached) = self.engine.desk.respond(params, by, &**self).await?;
         if let Some(detached) = detached {
             let manager = Arc::clone(self);
             tokio::spawn(async move { manager.run_detached(detached).await });
@@ -94,15 +93,31 @@ impl Manager {
         Ok(request)
     }
 
-    /// Can the session be opened without anybody's help?
-    fn may_run_detached(&self, request: &ApprovalRequest) -> Result<(), Error> {
+    /// An execution that is not in the history: it may be one that a person was asked about.
+    pub async fn asked_about(&self, id: &ExecutionId) -> Result<Option<(Arc<str>, ApprovalRequest)>, Error> {
+        self.engine.desk.of_execution(id).await
+    }
+
+    /// Can the session be opened without anybody's help? What its shell had of secrets is not in its checkpoint.
+    async fn may_run_detached(
+        &self,
+        request: &ApprovalRequest,
+        checkpoint: Option<&CheckpointId>,
+    ) -> Result<(), Error> {
         let Some(id) = &request.session_id else { return Err(Error::invalid("its terminal is gone")) };
         let session = self.find(id)?;
         let resident = !matches!(session.state(), SessionState::Closed | SessionState::Uninitialized);
-        let names: Vec<String> = session.spec.secrets.names().cloned().collect();
-        if resident || names.is_empty() {
+        if resident {
             return Ok(());
         }
+        let from = self.last_state(&session, checkpoint).await;
+        let left_out = from.iter().flat_map(|from| from.spared());
+        let left_out = left_out.map(|name| String::from_utf8_lossy(&name).into_owned());
+        let names: BTreeSet<String> = session.spec.secrets.names().cloned().chain(left_out).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = names.into_iter().collect();
         Err(Error::new(ErrorCode::SecretsRequired, format!("the session needs {}", names.join(", ")))
             .hint("session.get with secret_env opens it; then approve")
             .detail("names", names))
@@ -117,18 +132,19 @@ impl Manager {
 
     /// A session is asked about before it is made when its program, its shell or its variables could do what no rule allows:
     /// later only its commands are looked at.
-    pub(super) async fn clear_session(
+    pub(super) async fn gate_session(
         &self,
         spec: &Spec,
         given: &Given,
+        mode: Approval,
         caller: &Caller,
-    ) -> Result<(), Error> {
+    ) -> Result<Gate, Error> {
         let (shown, program, shell) = match &spec.program {
             Program::Shell { path, .. } => {
-                (format!("session.create {}", path.display()), Judged::Shell, Some(path))
+                (format!("session.create {}", path.display()), Subject::Shell, Some(path))
             }
             Program::Direct { argv, .. } => {
-                (argv.join(" "), Judged::Argv(given.argv.as_deref().unwrap_or(argv)), None)
+                (argv.join(" "), Subject::Argv(given.argv.clone().unwrap_or_else(|| argv.clone())), None)
             }
         };
         let fresh = Fresh {
@@ -143,13 +159,10 @@ impl Manager {
             env: &given.env,
             working_dir: &spec.working_dir,
             boundary: spec.approval_boundary(),
-            mode: Approval::Wait,
+            mode,
             redactor: &spec.secrets.redactor(),
         };
-        match self.gate(fresh, caller).await? {
-            Gate::Open => Ok(()),
-            Gate::Later(later) => later.wait().await,
-        }
+        self.gate(fresh, caller).await
     }
 
     async fn run_detached(self: &Arc<Self>, detached: Detached) {
@@ -162,7 +175,7 @@ impl Manager {
             widening: Widening::Refused,
             judging: Judging::ByRules,
         };
-        let opened = self.open(&id, None, &caller);
+        let opened = self.open(&id, None, &caller, detached.checkpoint.as_ref()).await;
         let outcome = match opened {
             Ok(session) => self.order_approved(&session, &request, detached.plan).await,
             Err(error) => Err(error),
@@ -182,9 +195,12 @@ impl Manager {
         let logs = (self.engine.log(None), self.engine.log(None));
         let execution = session.spec.execution_again(request.execution_id.clone(), &request.command, logs);
         let edited = request.resolution.as_ref().and_then(|r| r.command.clone());
+        // Somebody may have opened the session and gone on since: it runs where it was said to.
+        let moved = session.public().working_dir != request.working_dir;
+        let elsewhere = moved.then(|| request.working_dir.clone());
         let order = Order {
             execution: Arc::clone(&execution),
-            around: Surroundings { env: plan.env, working_dir: plan.working_dir },
+            around: Surroundings { env: plan.env, working_dir: plan.working_dir.or(elsewhere) },
             stdin: Stdin::Null,
             timeout: seconds(Some(plan.timeout_s), "timeout_s")?.unwrap_or(session.spec.timeout),
             busy: WhenBusy::Queue,
@@ -201,23 +217,56 @@ impl Manager {
                 judgement: None,
                 probe_for: None,
             },
+            beginning: None,
         };
         self.engine.executions.add(&execution);
         session.send(Message::Run(Box::new(order))).await
     }
 
+    /// A change to a file that the rules do not simply allow. Resolves when people have been told.
+    pub async fn ask_about_write(&self, write: Write<'_>, caller: &Caller) -> Result<Asked, Error> {
+        let session = write.session.map(|session| &session.spec);
+        let redactor = session.map(|spec| spec.secrets.redactor()).unwrap_or_default();
+        let judgement = write.judgement;
+        if judgement.verdict == Verdict::Deny {
+            let command = (write.shown.as_str(), &redactor);
+            self.engine.desk.audit().denied(session.map(|spec| &spec.id), command, &judgement);
+            return Err(denied(&judgement));
+        }
+        if write.mode == Approval::Fail {
+            return Err(required(&judgement));
+        }
+        let asking = Asking {
+            request: RequestId::random(),
+            checkpoint: None,
+            session: session.map(|spec| spec.id.clone()),
+            terminal: None,
+            execution: None,
+            session_name: session.and_then(|spec| spec.name.clone()),
+            owner: session.map_or_else(|| Arc::clone(&caller.name), |spec| Arc::clone(&spec.owner)),
+            origin: Arc::clone(&caller.name),
+            command: write.shown,
+            working_dir: write.root.clone(),
+            root: write.root,
+            boundary: session.map_or(ApprovalBoundary::Advisory, Spec::approval_boundary),
+            question: Question { judgement, executables: Vec::new() },
+            rules: write.rules,
+            subject: Subject::Write(write.path),
+            env: Env::default(),
+            alone: true,
+            mode: write.mode,
+            plan: None,
+            redactor,
+        };
+        self.engine.records.handed_on().await;
+        self.engine.desk.ask(asking).await
+    }
+
     /// Asks the rules, and people if the rules say so. Resolves when they have been told.
     pub(super) async fn gate(&self, fresh: Fresh<'_>, caller: &Caller) -> Result<Gate, Error> {
         let Some(rules) = self.rules_for(caller, fresh.case) else { return Ok(Gate::Open) };
-        let mut judgement = match &fresh.program {
-            Judged::Text(shell) => {
-                let dir = fresh.working_dir;
-                rules.judge(At { shell: *shell, cwd: dir, root: dir, env: fresh.env }, fresh.command)
-            }
-            Judged::Argv(argv) => rules.judge_argv(argv, fresh.env),
-            Judged::Typed(argv) => rules.judge_terminal(argv, fresh.env),
-            Judged::Shell => rules.judge_shell(fresh.command, fresh.env),
-        };
+        let around = Around { cwd: fresh.working_dir, root: fresh.working_dir, env: fresh.env };
+        let mut judgement = rules.judge_subject(&fresh.program, around, fresh.command);
         if let Some(doubt) = fresh.shell.and_then(odd_shell) {
             judgement.doubt(&[doubt]);
         }
@@ -237,6 +286,35 @@ impl Manager {
                 })
             }
         }
+    }
+}
+
+impl Elsewhere for Manager {
+    /// By the rules of its session, or by those for everything when that is gone.
+    async fn judge(&self, request: &ApprovalRequest) -> Judgement {
+        if let Some(id) = &request.session_id {
+            self.recalled().await;
+            self.remember(id).await;
+        }
+        let session = request.session_id.as_ref().and_then(|id| self.find(id).ok());
+        let spec = session.as_ref().map(|session| &session.spec);
+        let rules = match &session {
+            Some(session) => session.rules_in_force(),
+            None => Rules::of(&self.engine.book, None),
+        };
+        let Some(rules) = rules else { return Judgement::allowed() };
+        let shell = spec.and_then(|spec| spec.shell()).unwrap_or(Kind::Dash);
+        let root = spec.map_or(&request.working_dir, |spec| &spec.working_dir);
+        let at = At { shell, cwd: &request.working_dir, root, env: &Env::default() };
+        rules.judge(at, &request.command)
+    }
+
+    async fn may_run(&self, request: &ApprovalRequest, from: Option<&CheckpointId>) -> Result<(), Error> {
+        if let Some(id) = &request.session_id {
+            self.recalled().await;
+            self.remember(id).await;
+        }
+        self.may_run_detached(request, from).await
     }
 }
 
@@ -279,6 +357,8 @@ fn odd_shell(shell: &Path) -> Option<Doubt> {
 
 fn asking(fresh: &Fresh<'_>, judgement: Judgement, rules: Arc<Rules>, caller: &Caller) -> Asking {
     Asking {
+        request: RequestId::random(),
+        checkpoint: None,
         session: fresh.session.cloned(),
         terminal: fresh.terminal.cloned(),
         execution: fresh.execution.cloned(),
@@ -291,10 +371,9 @@ fn asking(fresh: &Fresh<'_>, judgement: Judgement, rules: Arc<Rules>, caller: &C
         boundary: fresh.boundary,
         question: Question { judgement, executables: Vec::new() },
         rules,
-        shell: match fresh.program {
-            Judged::Text(kind) => Some(kind),
-            Judged::Argv(_) | Judged::Typed(_) | Judged::Shell => None,
-        },
+        subject: fresh.program.clone(),
+        env: fresh.env.clone(),
+        alone: fresh.env.is_empty(),
         mode: fresh.mode,
         plan: None,
         redactor: fresh.redactor.clone(),

@@ -10,8 +10,8 @@ use trl_proto::{Error, SessionId, TerminalId, terminal};
 
 use super::{Caller, Manager};
 use crate::case::request::Scene;
-use crate::case::resident::fell_back;
 use crate::case::{Case, Where};
+use crate::diagnostics::fell_back;
 use crate::session::spec::Spec;
 use crate::terminal::spec as on_terminal;
 

@@ -72,21 +72,18 @@ impl Manager {
         announce: impl FnOnce(&Arc<Execution>),
     ) -> Result<Arc<Execution>, Error> {
         match params.session_id.clone() {
-            Some(_) if params.sandbox.is_some() => Err(Error::invalid("a command has its session's sandbox")
-                .hint(
-                    "give `sandbox` to session.create, or start the command without a session: exec.start",
-                )),
+            Some(_) if params.sandbox.is_some() => Err(foreign_sandbox()),
             Some(_) if params.case_id.is_some() || params.workspace_id.is_some() => {
                 Err(Error::invalid("a command has its session's case and workspace")
                     .hint("give them to session.create, or leave out `session_id`"))
             }
             Some(id) => {
                 let session = self.find(&id)?;
-                self.order(&session, params, caller, announce).await
+                self.order_and_wait(&session, params, caller, announce).await
             }
             None => {
                 let session = self.create_for(&params, caller).await?;
-                let submitted = self.order(&session, params, caller, announce).await;
+                let submitted = self.order_and_wait(&session, params, caller, announce).await;
                 self.throw_away(session, submitted.as_ref().ok().cloned());
                 submitted
             }
@@ -95,9 +92,8 @@ impl Manager {
 
     /// A session for one command.
     async fn create_for(&self, params: &RunParams, caller: &Caller) -> Result<Arc<Session>, Error> {
-        let around = params.sandbox.is_some() || params.case_id.is_some();
         let create = CreateParams {
-            working_dir: params.working_dir.clone().filter(|_| around),
+            working_dir: params.working_dir.clone(),
             sandbox: params.sandbox.clone(),
             case_id: params.case_id.clone(),
             workspace_id: params.workspace_id.clone(),
@@ -134,6 +130,22 @@ impl Manager {
         });
     }
 
+    /// Resolves when it has begun, or stands in line if it may.
+    async fn order_and_wait(
+        &self,
+        session: &Arc<Session>,
+        params: RunParams,
+        caller: &Caller,
+        announce: impl FnOnce(&Arc<Execution>),
+    ) -> Result<Arc<Execution>, Error> {
+        let queued = params.queue == Some(true);
+        let execution = self.order(session, params, caller, announce).await?;
+        if !queued {
+            execution.wait_started().await?;
+        }
+        Ok(execution)
+    }
+
     pub(super) async fn order(
         &self,
         session: &Arc<Session>,
@@ -158,20 +170,17 @@ impl Manager {
                 origin: Arc::clone(&caller.name),
                 ..Clearance::default()
             },
+            beginning: None,
             execution: session
                 .spec
                 .execution(&params.command, (self.engine.log(bytes), self.engine.log(bytes))),
         };
         let execution = Arc::clone(&order.execution);
-        let queued = order.busy == WhenBusy::Queue;
         self.engine.executions.add(&execution);
         announce(&execution);
         if let Err(error) = session.send(Message::Run(Box::new(order))).await {
             self.engine.executions.refuse(&execution, error.clone());
             return Err(error);
-        }
-        if !queued {
-            execution.wait_started().await?;
         }
         Ok(execution)
     }
@@ -323,6 +332,12 @@ pub fn checked_output_bytes(asked: Option<u64>) -> Result<Option<usize>, Error> 
         return Err(Error::invalid(format!("`max_output_bytes` must be between 2 and {MAX_OUTPUT_BYTES}")));
     }
     Ok(asked.and_then(|bytes| usize::try_from(bytes).ok()))
+}
+
+/// `sandbox` beside `session_id`.
+pub(super) fn foreign_sandbox() -> Error {
+    Error::invalid("a command has its session's sandbox")
+        .hint("give `sandbox` to session.create, or start the command without a session: exec.start")
 }
 
 fn surroundings(params: &RunParams) -> Result<Surroundings, Error> {

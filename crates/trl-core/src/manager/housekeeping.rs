@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use trl_proto::session::SessionState;
 use trl_proto::system::Stats;
-use trl_sys::{machine, reap, tree};
+use trl_sys::{helper, machine, reap, tree};
 
 use super::Manager;
 use crate::execution::Early;
@@ -87,9 +87,21 @@ impl Manager {
         let all: Vec<Arc<Session>> = self.sessions().values().cloned().collect();
         let mut resting: Vec<_> = all.into_iter().filter_map(|s| Some((rests(&s)?, s))).collect();
         resting.sort_by_key(|(since, _)| *since);
-        // Not all at once: the first may be enough.
-        let most = resting.len().div_ceil(4);
-        for (_, session) in resting.into_iter().take(most) {
+        let manager = Arc::clone(self);
+        tokio::spawn(async move { manager.close_resting(resting.into_iter().map(|(_, s)| s)).await });
+    }
+
+    /// A quarter of them: the first may be enough. One that left something running does not rest.
+    async fn close_resting(self: &Arc<Self>, sessions: impl ExactSizeIterator<Item = Arc<Session>>) {
+        let mut left = sessions.len().div_ceil(4);
+        for session in sessions {
+            if left == 0 {
+                return;
+            }
+            if !session.is_at_rest().await {
+                continue;
+            }
+            left -= 1;
             tracing::warn!(session = %session.spec.id, "closing a session: the machine is short of memory");
             let manager = Arc::clone(self);
             let reason = "the machine is short of memory";
@@ -133,7 +145,10 @@ impl Manager {
         ours.extend(self.terminals().values().map(|t| t.keeper()));
         ours.push(self.engine.zygote_pid());
         ours.extend(&self.engine.foreign_children);
-        for pid in tree::children(me) {
+        let children = tree::children(me);
+        // After the children: a helper that is not among these has not been seen.
+        ours.extend(helper::pids());
+        for pid in children {
             let orphan = !ours.contains(&pid) && !tree::is_keeper(pid);
             if let Some(root) = tree::identify(pid).filter(|_| orphan) {
                 tracing::warn!(pid, "ending an orphan");
@@ -212,6 +227,7 @@ impl Manager {
             execution_builds: read(&counters.builds),
             execution_build_us: read(&counters.build_us),
             approval_wait_ms: self.engine.desk.waits.read(),
+            pending_requests: self.engine.desk.open() as u64,
             session_hits: read(&counters.session_hits),
             session_misses: read(&counters.session_misses),
             records_written: read(&records.written),

@@ -1,12 +1,14 @@
 //! All sessions of one daemon: finding them, making them within limits, ending them.
 //!
 //! - here: sessions. - [`executions`]: running commands and asking about them; [`start`]: fresh processes as well.
+//! - [`checkpoints`]: a session's state, kept and given back.
 //! - [`terminals`]: the same for terminals. - [`cases`]: what their cases say.
 //! - [`recall`]: sessions of earlier daemons; [`history`]: what was run.
 //! - [`housekeeping`]: what time does to them, and how the daemon ends.
 
 mod approval;
 mod cases;
+mod checkpoints;
 mod executions;
 mod history;
 mod housekeeping;
@@ -22,16 +24,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::{oneshot, watch};
+use trl_proto::exec::Approval;
 use trl_proto::session::{CreateParams, ListParams, SessionState};
-use trl_proto::{Error, ErrorCode, SessionId, TerminalId};
+use trl_proto::{CheckpointId, Error, ErrorCode, RequestId, SessionId, TerminalId};
 use trl_store::Durability;
 use trl_sys::tree;
 
-use self::approval::Given;
+pub use self::approval::Write;
+use self::approval::{Gate, Given, Later};
 pub use self::cases::CaseWish;
 pub use self::executions::{Caller, Judging, checked_output_bytes, parse_signal};
 use self::idempotency::Keys;
 use self::pressure::Pressure;
+use crate::approval::Rules;
+use crate::checkpoint::Checkpoint;
 use crate::engine::{Counters, Engine};
 use crate::seats::{Seat, Seats};
 use crate::session::handle::{Keeping, Session};
@@ -52,6 +58,17 @@ pub struct Manager {
     /// The sessions of earlier daemons are known.
     recalled: watch::Sender<bool>,
     pruned: Mutex<Pruned>,
+}
+
+/// What came of making a session.
+#[derive(Debug)]
+pub enum Created {
+    Up(Arc<Session>),
+    /// When a person has said yes.
+    Later {
+        session: SessionId,
+        request: RequestId,
+    },
 }
 
 /// When history was last looked through for what is too old.
@@ -144,12 +161,33 @@ impl Manager {
         self.sessions().get(id).map(|session| Arc::clone(&session.spec.owner))
     }
 
-    /// Starts a session; returns when its program is up. A failure leaves nothing.
-    pub async fn create(&self, params: CreateParams, caller: &Caller) -> Result<Arc<Session>, Error> {
-        let given = Given::of(&params);
+    /// Starts a session; returns when its program is up, or when a person has been asked. A failure leaves nothing.
+    pub async fn create(self: &Arc<Self>, params: CreateParams, caller: &Caller) -> Result<Created, Error> {
+        let (given, mode) = (Given::of(&params), params.approval.unwrap_or_default());
         let spec = self.resolve(params, caller)?;
-        self.clear_session(&spec, &given, caller).await?;
-        self.create_as(spec, caller, Keeping::Recorded).await
+        let later = match self.gate_session(&spec, &given, mode, caller).await? {
+            Gate::Open => return Ok(Created::Up(self.create_as(spec, caller, Keeping::Recorded).await?)),
+            Gate::Later(later) => later,
+        };
+        if mode != Approval::Return {
+            return Ok(Created::Up(self.create_later(spec, later, caller).await?));
+        }
+        let (session, request) = (spec.id.clone(), later.request.clone());
+        let (manager, caller) = (Arc::clone(self), caller.clone());
+        tokio::spawn(async move {
+            if let Err(error) = manager.create_later(spec, later, &caller).await {
+                tracing::info!(%error, "a session that was asked for is not made");
+            }
+        });
+        Ok(Created::Later { session, request })
+    }
+
+    async fn create_later(&self, spec: Spec, later: Later, caller: &Caller) -> Result<Arc<Session>, Error> {
+        let request = later.request.clone();
+        later.wait().await?;
+        let created = self.create_as(spec, caller, Keeping::Recorded).await;
+        self.engine.desk.ran(&request);
+        created
     }
 
     async fn create_as(&self, spec: Spec, caller: &Caller, keeping: Keeping) -> Result<Arc<Session>, Error> {
@@ -175,11 +213,15 @@ impl Manager {
     ) -> Result<Arc<Session>, Error> {
         let spec = spec.within_settings(&self.engine.settings, caller.widening)?;
         let seat = self.admit(caller)?;
-        let rules = self.rules_for(caller, spec.case.as_ref());
+        let rules = match caller.judging {
+            Judging::ByRules => Some(Rules::watched(&self.engine.book, spec.case.as_ref())),
+            Judging::Exempt => None,
+        };
         let session = Session::new(spec, rules, keeping);
         let id = session.spec.id.clone();
-        if let Some(order) = &direct {
-            self.engine.executions.add(&order.execution);
+        let execution = direct.as_ref().map(|order| Arc::clone(&order.execution));
+        if let Some(execution) = &execution {
+            self.engine.executions.add(execution);
         }
         let (created, up) = oneshot::channel();
         self.sessions().insert(id.clone(), Arc::clone(&session));
@@ -187,6 +229,9 @@ impl Manager {
         let outcome = up.await.unwrap_or_else(|_| Err(Error::internal("the session's task ended")));
         if let Err(error) = outcome {
             self.sessions().remove(&id);
+            if let Some(execution) = &execution {
+                self.engine.executions.refuse(execution, error.clone());
+            }
             return Err(error);
         }
         self.engine.residents.settle(&id, session.spec.case.clone());
@@ -221,17 +266,38 @@ impl Manager {
         found
     }
 
-    /// Opens a closed session: a fresh shell with its first command.
-    pub fn open(
+    /// Opens a closed session: a fresh shell with its first command, in the state the last one had, or a certain one.
+    pub async fn open(
         &self,
         id: &SessionId,
         secrets: Option<BTreeMap<String, String>>,
         caller: &Caller,
+        wanted: Option<&CheckpointId>,
     ) -> Result<Arc<Session>, Error> {
-        let old = self.find(id)?;
+        loop {
+            let old = self.find(id)?;
+            let from = match state::decide(old.state(), Request::Open) {
+                Verdict::Accept => self.last_state(&old, wanted).await,
+                Verdict::Deny(_) | Verdict::Already | Verdict::Later => None,
+            };
+            // Meanwhile it may have been opened, and closed again in another state.
+            if Arc::ptr_eq(&old, &self.find(id)?) {
+                return self.open_from(&old, secrets, caller, from);
+            }
+        }
+    }
+
+    fn open_from(
+        &self,
+        old: &Arc<Session>,
+        secrets: Option<BTreeMap<String, String>>,
+        caller: &Caller,
+        from: Option<Box<Checkpoint>>,
+    ) -> Result<Arc<Session>, Error> {
+        let id = &old.spec.id;
         match state::decide(old.state(), Request::Open) {
             Verdict::Deny(denial) => return Err(denial.error()),
-            Verdict::Already | Verdict::Later => return Ok(old),
+            Verdict::Already | Verdict::Later => return Ok(Arc::clone(old)),
             Verdict::Accept => {}
         }
         if matches!(old.spec.program, Program::Direct { .. }) {
@@ -240,7 +306,7 @@ impl Manager {
             );
         }
         if old.lacks_case() {
-            return Err(case_missing(&old));
+            return Err(case_missing(old));
         }
         let case = self.case_of(id)?;
         let mut secrets = checked_env(secrets.unwrap_or_default())?;
@@ -258,8 +324,11 @@ impl Manager {
         let boundary = old.boundary(&self.engine)?;
         let seat = self.admit(caller)?;
         let session = old.reopened(Secrets::new(secrets), boundary);
+        if let Some(from) = &from {
+            checkpoints::expect(&session, from);
+        }
         self.sessions().insert(id.clone(), Arc::clone(&session));
-        task::spawn(Arc::clone(&self.engine), Arc::clone(&session), seat, Start::WithFirstCommand);
+        task::spawn(Arc::clone(&self.engine), Arc::clone(&session), seat, Start::WithFirstCommand { from });
         Ok(session)
     }
 
@@ -283,6 +352,9 @@ impl Manager {
             // It has no processes: only its record is left to be marked.
             if session.mark(into, reason) {
                 self.engine.records.session_changed(session, Durability::Durable);
+                if into == Ending::Terminated {
+                    self.engine.forget_checkpoints(session).await;
+                }
             }
             return Ok(());
         }

@@ -6,6 +6,7 @@
 //! 3. [`Manager::remember`] looks for a single one in the store, once, and takes it back into memory.
 //! 4. [`Manager::delete`] leaves nothing of one.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use trl_proto::session::SessionState;
 use trl_proto::{Error, SessionId};
+use trl_store::grant::{Grant, GrantKind};
 use trl_store::session::{SessionQuery, SessionRecord, StoredState};
 use trl_store::{Store, StoreError};
 
@@ -49,6 +51,10 @@ impl Manager {
             limit: Some(PAGE),
             ..SessionQuery::default()
         };
+        let mut rules: HashMap<SessionId, Vec<String>> = HashMap::new();
+        for (session, rule) in store.session_rules().await? {
+            rules.entry(session).or_default().push(rule);
+        }
         let mut known = 0;
         while known < MAX_CLOSED {
             let page = store.sessions(query.clone()).await?;
@@ -61,6 +67,7 @@ impl Manager {
             let sessions = tokio::task::spawn_blocking(revived).await.unwrap_or_default();
             let mut all = self.sessions();
             for session in sessions {
+                session.restore_rules(rules.remove(&session.spec.id));
                 all.entry(session.spec.id.clone()).or_insert(session);
             }
         }
@@ -91,6 +98,11 @@ impl Manager {
         diagnostics::cache_miss(id, "session", found.is_some());
         if let Some(record) = found {
             let session = revive(&self.engine, record);
+            match store.grants(id, trl_store::Moment::now()).await {
+                Ok(grants) => session.restore_rules(Some(grants.into_iter().filter_map(lasting).collect())),
+                // It asks again.
+                Err(error) => tracing::warn!(code = error.code(), %error, "grants cannot be read"),
+            }
             let mut sessions = self.sessions();
             // Meanwhile somebody may have opened it.
             if !sessions.get(id).is_some_and(|now| known.is_none() || !now.lacks_case()) {
@@ -179,6 +191,13 @@ impl Manager {
     }
 }
 
+fn lasting(grant: Grant) -> Option<String> {
+    match grant.kind {
+        GrantKind::Session { rule } => Some(rule),
+        GrantKind::Once { .. } => None,
+    }
+}
+
 /// The session's own place, outside every workspace.
 fn private_dir(store: &Store, id: &SessionId) -> PathBuf {
     store.path().with_file_name("workspaces").join(id.as_str())
@@ -199,7 +218,7 @@ fn revive(engine: &Engine, record: SessionRecord) -> Arc<Session> {
     };
     let limits = record.spec.more.get(LIMITS).and_then(|info| serde_json::from_value(info.clone()).ok());
     let spec = spec_of(engine, record);
-    let rules = Rules::of(&engine.book, spec.case.as_ref());
+    let rules = Some(Rules::watched(&engine.book, spec.case.as_ref()));
     Session::recalled(spec, rules, past, |public| {
         public.state = state;
         public.last_activity = active;

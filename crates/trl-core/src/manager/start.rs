@@ -1,12 +1,15 @@
 //! `exec.start`: the one way to run anything. In a session it is another of its commands; without, a fresh process on
 //! pipes has a session of its own that ends with it, and one on a terminal has that terminal.
 //!
+//! Whoever asks waits no longer than it said: a process that has not begun by then, because its session's shell is on its way
+//! or its sandbox takes long to build, is told of as `queued`.
+//!
 //! A live process is never ended to make room: when all places are taken a new one is refused. Finished ones are kept
 //! for their results, and the oldest go first.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trl_proto::exec::{Approval, RunParams};
 use trl_proto::session::CreateParams;
@@ -14,11 +17,11 @@ use trl_proto::start::{StartParams, StartStdin, StdinName};
 use trl_proto::text::decode;
 use trl_proto::{Error, terminal};
 
-use super::approval::{Fresh, Gate, Judged, Later, names_of};
-use super::executions::{Caller, checked_output_bytes};
+use super::approval::{Fresh, Gate, Later, names_of};
+use super::executions::{Caller, checked_output_bytes, foreign_sandbox};
 use super::idempotency::Claim;
 use super::{CaseWish, Manager};
-use crate::approval::{Answer, refusal};
+use crate::approval::{Answer, Subject, refusal};
 use crate::case::Case;
 use crate::execution::{Early, Execution, Place};
 use crate::output::Log;
@@ -38,23 +41,40 @@ enum Onto {
 }
 
 impl Manager {
-    /// Starts it; resolves when it runs, or stands in its session's line.
+    /// Starts it; resolves when it runs, or stands in its session's line, or is that late.
     pub async fn start(
         self: &Arc<Self>,
         params: StartParams,
         caller: &Caller,
+        by: Instant,
     ) -> Result<Arc<Execution>, Error> {
         if params.idempotency_key.is_none() {
-            return self.start_new(params, caller, |_| {}).await;
+            return self.start_in_time(params, caller, by, |_| {}).await;
         }
         match self.keys.claim_start(caller, &params).await? {
             Claim::Taken(execution) => Ok(execution),
             Claim::Ours(claim) => {
-                let started = self.start_new(params, caller, |execution| claim.accepted(execution)).await?;
+                let announce = |execution: &Arc<Execution>| claim.accepted(execution);
+                let started = self.start_in_time(params, caller, by, announce).await?;
                 claim.keep();
                 Ok(started)
             }
         }
+    }
+
+    async fn start_in_time(
+        self: &Arc<Self>,
+        params: StartParams,
+        caller: &Caller,
+        by: Instant,
+        announce: impl FnOnce(&Arc<Execution>),
+    ) -> Result<Arc<Execution>, Error> {
+        let queued = params.queue == Some(true);
+        let execution = self.start_new(params, caller, announce).await?;
+        if !queued {
+            tokio::time::timeout_at(by.into(), execution.wait_started()).await.unwrap_or(Ok(()))?;
+        }
+        Ok(execution)
     }
 
     async fn start_new(
@@ -132,7 +152,14 @@ impl Manager {
         let order = Order::direct(Arc::clone(&execution), stdin, spec.timeout);
         match gate {
             Gate::Open => {
-                self.bring_up(spec, Some(order), caller, Keeping::Passing).await?;
+                self.engine.executions.add(&execution);
+                let (manager, caller, subject) = (Arc::clone(self), caller.clone(), Arc::clone(&execution));
+                tokio::spawn(async move {
+                    let up = manager.bring_up(spec, Some(order), &caller, Keeping::Passing).await;
+                    if let Err(error) = up {
+                        manager.engine.executions.refuse(&subject, error);
+                    }
+                });
             }
             Gate::Later(later) => {
                 self.engine.executions.add(&execution);
@@ -145,7 +172,8 @@ impl Manager {
     }
 
     /// A fresh process that a person was asked about.
-    async fn start_when_answered(&self, mut spec: Spec, order: Order, caller: Caller, later: Later) {
+    async fn start_when_answered(&self, mut spec: Spec, mut order: Order, caller: Caller, later: Later) {
+        order.clearance.request = Some(later.request.clone());
         let execution = Arc::clone(&order.execution);
         let refused = match later.answer.await.unwrap_or(Answer::Cancelled) {
             Answer::Approved { command } => {
@@ -201,7 +229,7 @@ impl Manager {
         announce(&execution);
         let (manager, caller, subject) = (Arc::clone(self), caller.clone(), Arc::clone(&execution));
         // A task of its own: whoever asked may not want to wait for a person's answer.
-        let starting = tokio::spawn(async move {
+        tokio::spawn(async move {
             let started = async {
                 manager.clear_terminal(&spec, Some(&subject), (mode, &own_env), &caller).await?;
                 let terminal = manager.bring_up_terminal(spec, Some(Arc::clone(&subject)), &caller).await?;
@@ -218,8 +246,6 @@ impl Manager {
                 Ok(_) => {}
             }
         });
-        execution.wait_started().await?;
-        drop(starting);
         Ok(execution)
     }
 }
@@ -232,10 +258,10 @@ async fn end_in_time(terminal: Arc<Terminal>, execution: Arc<Execution>, timeout
 }
 
 /// Text is judged as the shell that reads it would.
-fn judged<'a>(shell: Option<&str>, program: &Program, asked: &'a [String]) -> Result<Judged<'a>, Error> {
+fn judged(shell: Option<&str>, program: &Program, asked: &[String]) -> Result<Subject, Error> {
     let Program::Direct { argv, .. } = program else { return Err(Error::internal("not a direct command")) };
     let kind = shell.and_then(|_| Kind::detect(Path::new(&argv[0])));
-    Ok(kind.map_or(Judged::Argv(asked), Judged::Text))
+    Ok(kind.map_or_else(|| Subject::Argv(asked.to_vec()), Subject::Text))
 }
 
 fn wish(params: &StartParams) -> CaseWish<'_> {
@@ -253,6 +279,9 @@ fn words(params: &StartParams, case: Option<&Case>) -> Result<(String, Vec<Strin
         (None, None, _) => Err(Error::invalid("give `command` or `argv`")),
         (None, Some(_), Some(_)) => Err(Error::invalid("`shell` is for `command`; `argv` needs none")),
         (None, Some(argv), None) => Ok((argv.join(" "), argv.clone())),
+        (Some(command), None, _) if command.contains('\0') => {
+            Err(Error::invalid("the command contains a NUL character"))
+        }
         (Some(command), None, shell) => {
             let shell = shell.clone().or_else(|| case?.spec.shell.clone());
             let shell = shell.unwrap_or_else(|| USUAL_SHELL.into());
@@ -285,6 +314,9 @@ fn stdin(params: &StartParams) -> Result<Onto, Error> {
 
 /// The same as a command of a session, which has all else already.
 fn in_session(params: StartParams) -> Result<RunParams, Error> {
+    if params.sandbox.is_some() {
+        return Err(foreign_sandbox());
+    }
     let foreign = [
         ("argv", params.argv.is_some()),
         ("shell", params.shell.is_some()),
@@ -295,7 +327,6 @@ fn in_session(params: StartParams) -> Result<RunParams, Error> {
         ("pass_env", params.pass_env.is_some()),
         ("name", params.name.is_some()),
         ("limits", params.limits.is_some()),
-        ("sandbox", params.sandbox.is_some()),
         ("case_id", params.case_id.is_some()),
         ("workspace_id", params.workspace_id.is_some()),
     ];

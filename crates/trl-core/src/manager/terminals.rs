@@ -8,9 +8,9 @@ use trl_proto::exec::Approval;
 use trl_proto::terminal::{CreateParams, ListParams};
 use trl_proto::{Error, ErrorCode, TerminalId};
 
-use super::approval::{Fresh, Gate, Judged, names_of};
+use super::approval::{Fresh, Gate, names_of};
 use super::{Caller, Manager};
-use crate::approval::boundary;
+use crate::approval::{Subject, boundary};
 use crate::env::Env;
 use crate::execution::{Early, Execution};
 use crate::session::body::start_error;
@@ -53,7 +53,7 @@ impl Manager {
             name: spec.name.as_ref(),
             case: spec.case.as_ref(),
             command: execution.map_or(shown.as_str(), |e| &e.command),
-            program: Judged::Typed(&spec.argv),
+            program: Subject::Typed(spec.argv.clone()),
             shell: None,
             env,
             working_dir: &spec.working_dir,

@@ -1,6 +1,7 @@
 //! What is kept of sessions and executions, written beside the daemon's one thread.
 //!
-//! 1. What happened is noted ([`note`]): a few copies, and whoever noted it goes on.
+//! 1. What happened is noted ([`note`]): a few copies, and whoever noted it goes on. Only what is about to run leaves a mark
+//!    in the store at once, which costs a write to memory.
 //! 2. The [`scribe`], a thread of its own, takes the secrets out and hands records to the store, in the order of the notes.
 //! 3. When it falls behind, further executions are not noted, and counted. Sessions are: there are few of those.
 //! 4. A write that fails is counted, and the log says so once. No command waits for any of this.
@@ -19,6 +20,7 @@ use tokio::sync::oneshot;
 use trl_proto::exec::Outcome;
 use trl_store::{Durability, Store};
 
+pub use self::note::Beginning;
 use self::note::Note;
 pub(crate) use self::note::{LIMITS, ROOT};
 use crate::engine::Counters;
@@ -31,6 +33,7 @@ const MOST_WAITING: usize = 4096;
 /// The noting end. One without a store notes nothing.
 #[derive(Debug)]
 pub struct Recorder {
+    store: Option<Store>,
     notes: Option<mpsc::Sender<Note>>,
     tally: Arc<Tally>,
 }
@@ -52,7 +55,7 @@ impl Recorder {
     pub fn start(store: Option<&Store>) -> io::Result<Self> {
         let tally = Arc::new(Tally::default());
         let notes = store.map(|store| scribe::start(store.clone(), Arc::clone(&tally))).transpose()?;
-        Ok(Self { notes, tally })
+        Ok(Self { store: store.cloned(), notes, tally })
     }
 
     pub fn tally(&self) -> &Tally {
@@ -80,17 +83,25 @@ impl Recorder {
         }
     }
 
-    /// A command runs. What does not get a note here gets none at its end.
-    pub fn began(&self, session: &Session, order: &Order) {
-        if self.notes.is_none() || order.execution.is_noted() {
+    /// A command is about to run: should the daemon be killed, the next one knows that it was.
+    pub fn about_to_begin(&self, session: &Session, order: &mut Order) {
+        let Some(store) = &self.store else { return };
+        if order.execution.is_noted() || order.beginning.is_some() {
             return;
         }
         if self.tally.waiting.load(Ordering::Relaxed) >= MOST_WAITING {
             return Counters::add(&self.tally.dropped);
         }
-        order.execution.set_noted();
-        self.tally.waiting.fetch_add(1, Ordering::Relaxed);
-        self.note(note::began(session, order));
+        order.beginning = Some(Box::new(Beginning::of(session, order).mark(store)));
+    }
+
+    /// It runs. What does not get a note here gets none at its end.
+    pub fn began(&self, order: &mut Order) {
+        if let Some(beginning) = order.beginning.take() {
+            order.execution.set_noted();
+            self.tally.waiting.fetch_add(1, Ordering::Relaxed);
+            self.note(Note::Began(beginning));
+        }
     }
 
     /// It is over.
@@ -98,6 +109,15 @@ impl Recorder {
         if self.notes.is_some() && order.execution.is_noted() {
             self.tally.waiting.fetch_add(1, Ordering::Relaxed);
             self.note(note::ended(session, order, outcome));
+        }
+    }
+
+    /// Resolves when everything that was noted before is with the store, and so will be there before any later write.
+    pub async fn handed_on(&self) {
+        if self.notes.is_some() {
+            let (done, handed_on) = oneshot::channel();
+            self.note(Note::Pass(done));
+            let _ = handed_on.await;
         }
     }
 

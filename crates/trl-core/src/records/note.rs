@@ -7,9 +7,9 @@ use tokio::sync::oneshot;
 use trl_proto::exec::Outcome;
 use trl_proto::session::SessionState;
 use trl_store::history::{EXCERPT_BYTES, NewExecution};
-use trl_store::redact::Redactor;
+use trl_store::redact::{Kept, Redactor};
 use trl_store::session::{SessionRecord, SessionSpec, SessionUpdate, StoredState};
-use trl_store::{Durability, Moment};
+use trl_store::{Durability, Mark, Moment, Store};
 
 use crate::output::Ends;
 use crate::session::handle::Session;
@@ -18,23 +18,30 @@ use crate::session::spec::Program;
 
 /// Of a longer command the history has the beginning; the store keeps half of this.
 const LONGEST_COMMAND: usize = 128 << 10;
+/// Of a command that is about to run, this much is cleaned while it waits.
+const MARKED_COMMAND: usize = 1 << 10;
 
 #[derive(Debug)]
 pub(super) enum Note {
     Session(Box<SessionRecord>, Arc<Redactor>),
     Changed(SessionUpdate, Durability, Arc<Redactor>),
-    Began(Box<Began>),
+    Began(Box<Beginning>),
     Ended(Box<Ended>),
+    /// Answered when all before it is with the store.
+    Pass(oneshot::Sender<()>),
     /// Answered when all before it is done.
     Sync(oneshot::Sender<()>),
 }
 
+/// A command that begins.
 #[derive(Debug)]
-pub(super) struct Began {
+pub struct Beginning {
     pub(super) new: NewExecution,
     /// The length of a command that is not all there.
     pub(super) cut: Option<u64>,
     pub(super) redactor: Arc<Redactor>,
+    /// What tells of it until its record is in the store.
+    pub(super) mark: Option<Mark>,
 }
 
 #[derive(Debug)]
@@ -120,22 +127,56 @@ fn stored(state: SessionState) -> StoredState {
     }
 }
 
-pub(super) fn began(session: &Session, order: &Order) -> Note {
-    let execution = &order.execution;
-    let text = execution.text();
-    let end = (0..=LONGEST_COMMAND.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let here = || session.public().working_dir.clone();
-    let new = NewExecution {
-        id: execution.id.clone(),
-        session_id: session.spec.id.clone(),
-        owner: session.spec.owner.to_string(),
-        request_id: order.clearance.request.clone(),
-        command: text.get(..end).unwrap_or_default().into(),
-        working_dir: order.around.working_dir.clone().unwrap_or_else(here),
-        started_at: Moment::now(),
-    };
-    let cut = (end < text.len()).then_some(text.len() as u64);
-    Note::Began(Box::new(Began { new, cut, redactor: session.redactor_for(&order.around.env) }))
+impl Beginning {
+    pub(super) fn of(session: &Session, order: &Order) -> Self {
+        let execution = &order.execution;
+        let text = execution.text();
+        let command = start_of(text, LONGEST_COMMAND).to_string();
+        let here = || session.public().working_dir.clone();
+        let cut = (command.len() < text.len()).then_some(text.len() as u64);
+        let new = NewExecution {
+            id: execution.id.clone(),
+            session_id: session.spec.id.clone(),
+            owner: session.spec.owner.to_string(),
+            request_id: order.clearance.request.clone(),
+            command,
+            working_dir: order.around.working_dir.clone().unwrap_or_else(here),
+            started_at: Moment::now(),
+        };
+        Self { new, cut, redactor: session.redactor_for(&order.around.env), mark: None }
+    }
+
+    /// Leaves a mark of it, with no more of its text than is soon cleaned.
+    pub(super) fn mark(self, store: &Store) -> Self {
+        let text = &self.new.command;
+        let command = start_of(text, MARKED_COMMAND).to_string();
+        let cut = (command.len() < text.len()).then_some(text.len() as u64);
+        let short = NewExecution {
+            command,
+            id: self.new.id.clone(),
+            session_id: self.new.session_id.clone(),
+            owner: self.new.owner.clone(),
+            request_id: self.new.request_id.clone(),
+            working_dir: self.new.working_dir.clone(),
+            started_at: self.new.started_at,
+        };
+        let mark = store.mark_begun(&self.redactor.clean(whole(short, cut, &self.redactor)));
+        Self { mark, ..self }
+    }
+}
+
+fn start_of(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.get(..end).unwrap_or_default()
+}
+
+/// The beginning of a command that was cut before it was cleaned: half a secret is one too.
+pub(super) fn whole(mut new: NewExecution, cut: Option<u64>, redactor: &Redactor) -> NewExecution {
+    if let Some(total) = cut {
+        let kept = Kept { head: new.command.as_bytes(), tail: &[], total };
+        new.command = redactor.excerpt(kept, new.command.len()).head;
+    }
+    new
 }
 
 pub(super) fn ended(session: &Session, order: &Order, outcome: &Outcome) -> Note {

@@ -15,12 +15,12 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use trl_store::history::{EXCERPT_BYTES, EndedExecution, Ending, NewExecution};
+use trl_store::history::{EXCERPT_BYTES, EndedExecution, Ending};
 use trl_store::redact::{Excerpt, Kept, Redactor};
 use trl_store::{Durability, Store, StoreError, Ticket};
 
 use super::Tally;
-use super::note::{Began, Ended, Note};
+use super::note::{Beginning, Ended, Note, whole};
 use crate::engine::Counters;
 use crate::output::Ends;
 
@@ -77,15 +77,15 @@ impl Scribe {
             }
             Note::Began(began) => {
                 self.tally.waiting.fetch_sub(1, Ordering::Relaxed);
-                let Began { new, cut, redactor } = *began;
-                let ticket =
-                    self.store.begin_execution(redactor.clean(whole(new, cut, &redactor)), Durability::Soon);
+                let Beginning { new, cut, redactor, mark } = *began;
+                let ticket = self.store.begin_marked(redactor.clean(whole(new, cut, &redactor)), mark);
                 self.follow(ticket);
             }
             Note::Ended(ended) => {
                 self.tally.waiting.fetch_sub(1, Ordering::Relaxed);
                 self.ended(*ended);
             }
+            Note::Pass(done) => drop(done.send(())),
             Note::Sync(done) => {
                 let ticket = self.store.flush();
                 self.follow(ticket);
@@ -161,15 +161,6 @@ impl Scribe {
             }
         }
     }
-}
-
-/// The beginning of a command that was cut before it was cleaned: half a secret is one too.
-fn whole(mut new: NewExecution, cut: Option<u64>, redactor: &Redactor) -> NewExecution {
-    if let Some(total) = cut {
-        let kept = Kept { head: new.command.as_bytes(), tail: &[], total };
-        new.command = redactor.excerpt(kept, new.command.len()).head;
-    }
-    new
 }
 
 fn excerpt(redactor: &Redactor, ends: &Ends) -> Excerpt {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode as FileMode, OFlags, ResolveFlags, StatxFlags, openat2, statx};
 use trl_proto::sandbox::{Confidence, Denied};
-use trl_sys::sandbox::Op;
+use trl_sys::sandbox::{Matters, Op};
 
 use super::Policy;
 use super::policy::Allowed;
@@ -96,19 +96,32 @@ pub fn judge(policy: &Policy, evidence: &Evidence<'_>) -> Option<Denied> {
 
 fn judge_with(policy: &Policy, evidence: &Evidence<'_>, look: impl Fn(&Path) -> Mine) -> Option<Denied> {
     let failed = evidence.exit_code != 0;
-    let telling = |op: &&Op| failed || !op.is_often_harmless();
-    let proof = evidence.refused.iter().filter(telling).min_by_key(|op| op.is_often_harmless());
-    if let Some(op) = proof.filter(|op| !op.is_often_harmless()) {
+    let first = |matters: fn(Matters) -> bool| evidence.refused.iter().find(|op| matters(op.matters()));
+    if let Some(op) = first(|m| m == Matters::Always) {
+        return Some(proven(op.name()));
+    }
+    if !failed {
+        return None;
+    }
+    if let Some(op) = first(|m| m == Matters::ToWhoFails) {
         return Some(proven(op.name()));
     }
     if evidence.exit_code == BAD_CALL {
         return Some(proven("system-call"));
     }
-    if !failed {
-        return None;
-    }
     // A file it names says more than a socket that everybody tries.
-    likely(policy, evidence, look).or_else(|| proof.map(|op| proven(op.name())))
+    likely(policy, evidence, look).or_else(|| {
+        let said = String::from_utf8_lossy(last_words(evidence.complaints)).to_ascii_lowercase();
+        let complains = |op: &&Op| match op.matters() {
+            Matters::ToWhoSays(words) => words.iter().any(|word| said.contains(word)),
+            _ => false,
+        };
+        evidence.refused.iter().find(complains).map(|op| proven(op.name()))
+    })
+}
+
+fn last_words(complaints: &[u8]) -> &[u8] {
+    &complaints[complaints.len().saturating_sub(MOST_COMPLAINTS)..]
 }
 
 fn proven(op: &str) -> Denied {
@@ -117,8 +130,7 @@ fn proven(op: &str) -> Denied {
 }
 
 fn likely(policy: &Policy, evidence: &Evidence<'_>, look: impl Fn(&Path) -> Mine) -> Option<Denied> {
-    let from = evidence.complaints.len().saturating_sub(MOST_COMPLAINTS);
-    let text = String::from_utf8_lossy(&evidence.complaints[from..]);
+    let text = String::from_utf8_lossy(last_words(evidence.complaints));
     text.lines().rev().find_map(|line| {
         let lower = line.to_ascii_lowercase();
         let (phrase, attempt) = PHRASES.into_iter().find(|(phrase, _)| lower.contains(phrase))?;
@@ -245,6 +257,7 @@ mod tests {
 
     fn policy() -> Policy {
         Policy {
+            around: None,
             mode: Mode::WorkspaceWrite,
             read: vec!["/usr".into(), "/w".into()],
             write: vec!["/w".into()],
@@ -329,12 +342,18 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_refused_is_proven_whatever_was_said() {
-        let op = |code: i32, refused: &[Op]| judged(code, refused, "", ANYBODYS).map(|(c, op, _)| (c, op));
+    fn what_the_kernel_refused_is_proven() {
+        let said = |code: i32, refused: &[Op], words: &str| {
+            judged(code, refused, words, ANYBODYS).map(|(c, op, _)| (c, op))
+        };
+        let op = |code: i32, refused: &[Op]| said(code, refused, "");
         assert_eq!(op(0, &[Op::Mount]), Some((Confidence::Proven, "mount".into())));
         assert_eq!(op(1, &[Op::UnixSocket, Op::Network]), Some((Confidence::Proven, "network".into())));
-        assert_eq!(op(1, &[Op::UnixSocket]), Some((Confidence::Proven, "unix-socket".into())));
-        assert_eq!(op(0, &[Op::UnixSocket]), None, "every program that looks up a user");
+        assert_eq!(op(0, &[Op::Network]), None, "it does without");
+        assert_eq!(op(1, &[Op::UnixSocket]), None, "every program that looks up a user");
+        let complaint = "Cannot connect to the Docker daemon";
+        assert_eq!(said(1, &[Op::UnixSocket], complaint), Some((Confidence::Proven, "unix-socket".into())));
+        assert_eq!(said(0, &[Op::UnixSocket], complaint), None);
         assert_eq!(op(159, &[]), Some((Confidence::Proven, "system-call".into())));
     }
 

@@ -101,6 +101,7 @@ impl Sandbox {
             backend: if parts.is_empty() { "none".into() } else { parts.join("+") },
             abi: Some(abi()),
             net: Some(self.policy.net),
+            workspace: self.policy.around.as_ref().map(|dir| dir.display().to_string()),
             enforced: names(enforced),
             not_enforced: names(not_enforced),
         }

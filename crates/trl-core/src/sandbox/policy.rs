@@ -10,7 +10,9 @@
 //! have to cut it out of something writable is refused: nothing could be made there any more.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -89,6 +91,23 @@ const NO_WORKSPACE: &[&str] = &[
     "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/dev", "/proc", "/sys",
 ];
 
+/// Nor one of these, in which everybody has a place; what is below may be one.
+const NOBODYS_WORKSPACE: &[&str] = &[
+    "/root",
+    "/home",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/run",
+    "/run/user",
+    "/srv",
+    "/var",
+    "/var/cache",
+    "/var/lib",
+    "/var/log",
+    "/var/spool",
+];
+
 /// Opened for reading and writing by everybody.
 pub(super) const DEVICES: &[&str] =
     &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
@@ -134,6 +153,8 @@ pub struct Policy {
     pub read: Vec<PathBuf>,
     pub write: Vec<PathBuf>,
     pub deny: Vec<PathBuf>,
+    /// The workspace, as the kernel calls it; `custom` has none.
+    pub around: Option<PathBuf>,
     /// The writable directory in which `protect` holds.
     pub workspace: Option<PathBuf>,
     pub protect: Vec<String>,
@@ -156,7 +177,7 @@ impl Policy {
         }
         let mut read = Vec::new();
         let mut write = Vec::new();
-        let mut workspace = None;
+        let (mut around, mut workspace) = (None, None);
         match wish.mode {
             Mode::Off => {}
             Mode::Custom => {
@@ -166,6 +187,7 @@ impl Policy {
             Mode::ReadOnly | Mode::WorkspaceWrite => {
                 let own = checked_workspace(grounds)?;
                 read.push(own.clone());
+                around = Some(own.clone());
                 read.extend(configured(grounds.read_dirs, grounds.home));
                 if wish.mode == Mode::WorkspaceWrite {
                     write.push(own.clone());
@@ -192,6 +214,7 @@ impl Policy {
             read: read.collect(),
             write: write.iter().filter(|p| !is_denied(p)).cloned().collect(),
             deny,
+            around,
             workspace,
             protect: grounds.protect.to_vec(),
             private_tmp: wish.mode != Mode::ReadOnly,
@@ -287,7 +310,12 @@ fn checked_workspace(grounds: &Grounds<'_>) -> Result<PathBuf, Error> {
         _ if workspace == Path::new("/") => "holds everything",
         Some(home) if home.starts_with(&workspace) => "holds the home of the user",
         _ if NO_WORKSPACE.iter().any(|dir| within(Path::new(dir))) => "is the system's",
+        _ if NOBODYS_WORKSPACE.iter().any(|dir| workspace == Path::new(dir)) => "holds what is others'",
+        _ if is_services(&workspace) => "is where the system's services keep what they know",
         Some(home) if is_hidden_in(&workspace, home) => "is where programs keep what they know of the user",
+        _ if is_protected_elsewhere(&workspace, grounds.protect) => {
+            "is what a sandbox around it would protect"
+        }
         _ => return Ok(workspace),
     };
     if configured(grounds.write_dirs, grounds.home).iter().any(|dir| within(&without_links(dir))) {
@@ -298,6 +326,31 @@ fn checked_workspace(grounds: &Grounds<'_>) -> Result<PathBuf, Error> {
         workspace.display()
     ))
     .hint("give `working_dir`: a directory that may be read as a whole"))
+}
+
+/// Below `/var` or `/run`, and root's: what is anybody else's there may be a place to work in.
+fn is_services(path: &Path) -> bool {
+    let within = |dir: &str| path.starts_with(dir);
+    (within("/var") || within("/run"))
+        && !within("/var/tmp")
+        && path.metadata().is_ok_and(|meta| meta.uid() == 0)
+}
+
+/// In the hooks of a repository, or among the cases of another workspace: whoever works there decides what runs there.
+fn is_protected_elsewhere(path: &Path, protect: &[String]) -> bool {
+    let is_repository = |dir: &Path| dir.join("objects").is_dir() && dir.join("refs").is_dir();
+    let has_cases = |dir: &Path| {
+        let names = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+        names.filter_map(|path| path.extension().map(OsStr::to_owned)).any(|e| e == "yaml" || e == "yml")
+    };
+    let is_one = |place: &Path, name: &str| match name.strip_prefix(".git/") {
+        Some(inner) => {
+            place.ends_with(inner)
+                && place.ancestors().nth(Path::new(inner).components().count()).is_some_and(is_repository)
+        }
+        None => place.ends_with(name) && has_cases(place),
+    };
+    path.ancestors().any(|place| protect.iter().any(|name| is_one(place, name)))
 }
 
 /// Below a name that begins with a dot, such as `~/.ssh` and `~/.config`.
@@ -423,7 +476,9 @@ mod tests {
     fn nor_is_what_programs_know_of_the_user_or_the_system() {
         let mut place = Place::new();
         std::fs::create_dir_all(place.at("home/.ssh/deep")).unwrap();
-        for dir in ["home/.ssh", "home/.ssh/deep", "/etc", "/usr/share", "/proc/self"] {
+        for dir in
+            ["home/.ssh", "home/.ssh/deep", "/etc", "/usr/share", "/proc/self", "/var", "/home", "/srv"]
+        {
             for mode in [Mode::ReadOnly, Mode::WorkspaceWrite] {
                 assert!(place.resolve(dir, mode.into()).is_err(), "{dir}");
             }

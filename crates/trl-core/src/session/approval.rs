@@ -2,17 +2,20 @@
 //!
 //! 1. [`Task::weigh`] judges the text of the next command. Denied: it is refused.
 //! 2. Otherwise the shell is asked what its names stand for ([`probe`]), by a run of our own that nobody sees.
-//! 3. [`Task::settle`]: allowed, and every name is what it should be: it begins. Else a person is asked: the desk records
-//!    the request, and the command is held.
+//! 3. [`Task::settle`]: allowed, and every name is what it should be: it begins. Else the command is held, the shell's state
+//!    is kept, and a person is asked: the desk records the request.
 //! 4. [`Task::answered`]: approved, it goes through 2 once more and begins if nothing has changed; or it is refused.
 
+use std::future::Future;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use trl_proto::exec::Approval;
 use trl_proto::hitl::{Executable, Verdict};
 use trl_proto::session::SessionState;
-use trl_proto::{Error, ExecutionId, RequestId};
+use trl_proto::{CheckpointId, Error, ExecutionId, RequestId};
+use trl_store::failpoint;
 
 use super::finish::MOST_TRIES;
 use super::messages::{Approved, Clearance, Message, Order, Stdin};
@@ -22,7 +25,7 @@ use super::state::WhenBusy;
 use super::task::Task;
 use crate::approval::rules::At;
 use crate::approval::{
-    Answer, Asked, Asking, Doubt, Judgement, Plan, Question, Rules, denied, probe, refusal, required,
+    Answer, Asked, Asking, Doubt, Judgement, Plan, Question, Rules, Subject, denied, probe, refusal, required,
 };
 use crate::execution::Execution;
 use crate::shell::Kind;
@@ -36,6 +39,10 @@ const PROBE_BYTES: usize = 256 * 1024;
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) order: Order,
+    /// The request that is about it, or will be.
+    pub(super) id: RequestId,
+    /// What is asked, until it is.
+    question: Option<(Arc<Rules>, Question)>,
     /// Absent until the request is on record.
     pub(super) request: Option<RequestId>,
     /// What its names stood for when the question was put.
@@ -45,7 +52,7 @@ pub(super) struct Held {
 impl Task {
     /// Begins the command, or has it looked into.
     pub(super) fn weigh(&mut self, mut order: Order) {
-        let Some(rules) = self.session.rules.clone() else { return self.begin(order) };
+        let Some(rules) = self.session.rules_in_force() else { return self.begin(order) };
         if self.shell_kind().is_none() {
             return self.begin(order);
         }
@@ -68,10 +75,14 @@ impl Task {
         self.body.as_ref().and_then(|b| b.shell.as_ref()).map(|s| s.kind)
     }
 
+    /// Where a command is to run.
+    fn place_of(&self, order: &Order) -> String {
+        order.around.working_dir.clone().unwrap_or_else(|| self.session.public().working_dir.clone())
+    }
+
     /// What the rules say of a command, where it is to run.
     fn judge(&self, rules: &Rules, order: &Order) -> Judgement {
-        let cwd =
-            order.around.working_dir.clone().unwrap_or_else(|| self.session.public().working_dir.clone());
+        let cwd = self.place_of(order);
         let root = &self.session.spec.working_dir;
         let shell = self.shell_kind().unwrap_or(Kind::Dash);
         rules.judge(At { shell, cwd: &cwd, root, env: &order.around.env }, order.execution.text())
@@ -92,6 +103,7 @@ impl Task {
             received: Instant::now(),
             tries: order.tries,
             clearance: Clearance { probe_for: Some(Box::new(order)), ..Clearance::default() },
+            beginning: None,
         };
         match Run::begin(probe, body) {
             Ok(run) => {
@@ -117,7 +129,8 @@ impl Task {
         let (Some(judgement), Some(kind)) = (&order.clearance.judgement, self.shell_kind()) else {
             return self.refuse_order(&order, Error::internal("the command was not judged"));
         };
-        let found = probe::read(kind, &judgement.names, &probe.stdout.snapshot());
+        let found =
+            probe::read(kind, &judgement.names, &probe.stdout.snapshot(), Path::new(&self.place_of(&order)));
         self.settle(order, &found);
         self.try_next();
     }
@@ -139,7 +152,7 @@ impl Task {
     /// With all there is to know: does it begin, or is a person asked?
     fn settle(&mut self, mut order: Order, found: &probe::Found) {
         let (Some(rules), Some(mut judgement)) =
-            (self.session.rules.clone(), order.clearance.judgement.take())
+            (self.session.rules().cloned(), order.clearance.judgement.take())
         else {
             return self.refuse_order(&order, Error::internal("the command was not judged"));
         };
@@ -159,12 +172,29 @@ impl Task {
         self.ask(order, rules, Question { judgement, executables: found.executables.clone() });
     }
 
-    /// Has the request recorded; until then the command is held without one.
+    /// Holds the command; asked about is it once its shell's state is kept.
     fn ask(&mut self, order: Order, rules: Arc<Rules>, question: Question) {
-        let executables = question.executables.clone();
+        if let Some(before) = &order.clearance.request {
+            // It was approved, and is asked about again: nothing was run on that yes.
+            self.engine.desk.ran(before);
+        }
+        let (id, executables) = (RequestId::random(), question.executables.clone());
+        self.held = Some(Held { order, id, question: Some((rules, question)), request: None, executables });
+        self.keep_before_asking();
+    }
+
+    /// Has the request recorded, unless that was done; until then the command is held without one.
+    pub(super) fn put_question(
+        &mut self,
+        kept: impl Future<Output = Result<Option<CheckpointId>, Error>> + Send + 'static,
+    ) {
+        let Some(Held { order, id, question, .. }) = &mut self.held else { return };
+        let Some((rules, question)) = question.take() else { return };
         let spec = &self.session.spec;
         let here = || self.session.public().working_dir.clone();
-        let asking = self.engine.desk.ask(Asking {
+        let mut asking = Asking {
+            request: id.clone(),
+            checkpoint: None,
             session: Some(spec.id.clone()),
             terminal: None,
             execution: Some(order.execution.id.clone()),
@@ -177,17 +207,29 @@ impl Task {
             boundary: spec.approval_boundary(),
             question,
             rules,
-            shell: self.shell_kind(),
+            subject: Subject::Text(
+                self.body.as_ref().and_then(|b| b.shell.as_ref()).map_or(Kind::Dash, |s| s.kind),
+            ),
+            env: order.around.env.clone(),
+            alone: matches!(order.stdin, Stdin::Null) && order.around.env.is_empty(),
             mode: order.clearance.mode,
-            plan: plan(&order),
+            plan: plan(order),
             redactor: spec.secrets.redactor(),
-        });
+        };
         let (session, execution) = (Arc::clone(&self.session), order.execution.id.clone());
+        let engine = Arc::clone(&self.engine);
         tokio::spawn(async move {
-            let outcome = asking.await;
+            let outcome = match kept.await {
+                Ok(checkpoint) => {
+                    asking.checkpoint = checkpoint;
+                    // A request outlives the daemon, so its session must, too.
+                    engine.records.handed_on().await;
+                    engine.desk.ask(asking).await
+                }
+                Err(error) => Err(error),
+            };
             let _ = session.send(Message::Asked { execution, outcome }).await;
         });
-        self.held = Some(Held { order, request: None, executables });
     }
 
     pub(super) fn asked(&mut self, execution: &ExecutionId, outcome: Result<Asked, Error>) {
@@ -230,6 +272,7 @@ impl Task {
 
     pub(super) fn answered(&mut self, request: &RequestId, answer: Answer) {
         let Some(held) = self.held.take_if(|held| held.request.as_ref() == Some(request)) else { return };
+        failpoint("approval.heard");
         self.session.public().requests.clear();
         match answer {
             Answer::Approved { command } => {
@@ -263,6 +306,9 @@ impl Task {
     }
 
     pub(super) fn refuse_order(&mut self, order: &Order, error: Error) {
+        if let Some(request) = &order.clearance.request {
+            self.engine.desk.ran(request);
+        }
         self.engine.executions.refuse(&order.execution, error);
         self.settle_down();
     }

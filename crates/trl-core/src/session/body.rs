@@ -12,6 +12,7 @@ use trl_sys::tree::{self, ChildrenOf, Proc};
 use trl_sys::{fifo, reap};
 
 use super::spec::{Program, Reads, Spec};
+use crate::checkpoint::Checkpoint;
 use crate::engine::Engine;
 use crate::limits::Cage;
 use crate::limits::cage::Tenant;
@@ -61,6 +62,8 @@ pub struct Shell {
     pub restoring: Vec<Feeder>,
     /// The latest snapshot, for shells that survive by one.
     pub snapshot: Option<Snapshot>,
+    /// The checkpoint a fresh shell is taking on, until it is known what came of it.
+    pub taking_on: Option<Box<Checkpoint>>,
     /// How deep rollbacks have nested the interpreter.
     pub depth: u32,
     pub last_code: i32,
@@ -77,10 +80,18 @@ pub struct Standby {
     pub cwd: String,
 }
 
+/// The state a fresh shell is to have.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    pub text: zeroize::Zeroizing<Vec<u8>>,
+    pub saved: Saved,
     pub cwd: String,
+}
+
+#[derive(Debug, Clone)]
+pub enum Saved {
+    /// As a shell of this session printed it.
+    Dump(zeroize::Zeroizing<Vec<u8>>),
+    Checkpoint(Box<Checkpoint>),
 }
 
 impl Body {
@@ -265,6 +276,22 @@ impl Body {
         self.err.reopen(files, watch)
     }
 
+    /// Where a text snapshot arrives; shells that seldom print one have it only then.
+    pub fn open_dump(&mut self) -> io::Result<()> {
+        let Some(shell) = self.shell.as_mut().filter(|s| s.dump.is_none()) else { return Ok(()) };
+        self.files.renew_fifo("d")?;
+        shell.dump = Shell::open_dump(&self.files, &self.watch)?;
+        Ok(())
+    }
+
+    pub fn close_dump(&mut self) {
+        let Some(shell) = self.shell.as_mut().filter(|s| !s.kind.dumps_often()) else { return };
+        if let Some(fd) = shell.dump.take() {
+            self.watch.remove(&fd);
+            self.files.remove("d");
+        }
+    }
+
     /// A shell has become the session's.
     pub fn set_main(&mut self, main: Proc) {
         self.main = Some(main);
@@ -332,6 +359,7 @@ impl Shell {
             dump,
             restoring: Vec::new(),
             snapshot: None,
+            taking_on: None,
             depth: 0,
             last_code: 0,
             cwd: cwd.to_string(),

@@ -1,13 +1,15 @@
 //! An execution's end: draining it, saying how it ended, going on from there.
 //!
 //! A result is published once everything it says is true: after the shell has reported, or after the one that replaces it
-//! is up, or, when the session ends with it, after nothing of the session is left.
+//! is up, or, when a session with a shell ends with it, after nothing of the session is left. That of a direct command does
+//! not wait for what the command left behind: its end may take the whole grace, and says nothing about the command.
 
 use std::time::{Duration, Instant};
 
 use trl_proto::event::Happening;
 use trl_proto::exec::{Outcome, ShellState};
 use trl_proto::session::{OnExit, SessionState};
+use trl_store::failpoint;
 use trl_sys::reap::Exit;
 
 use super::messages::Ending;
@@ -19,6 +21,9 @@ use crate::diagnostics;
 
 /// How often a command is handed to the next shell because one died without reading it.
 pub(super) const MOST_TRIES: u8 = 3;
+/// A direct command that leaves nothing behind is told of once its session is over, which takes the keeper a millisecond:
+/// whoever starts another finds its place free. A keeper with much to remove is not waited for.
+const SOON_OVER: Duration = Duration::from_millis(50);
 
 impl Task {
     pub(super) fn take_run(&mut self) -> Option<Box<Run>> {
@@ -55,8 +60,10 @@ impl Task {
         let Some(shell) = &mut body.shell else { return };
         shell.last_code = run.reported.filter(|c| (0..256).contains(c)).unwrap_or(0);
         shell.since_point += 1;
+        let cwd = shell.cwd.clone();
+        self.note_change();
         let (state, lost) = self.replaced.take().unwrap_or((ShellState::Kept, 0));
-        let end = End { at, shell: state, lost, background: fresh, cwd: shell.cwd.clone() };
+        let end = End { at, shell: state, lost, background: fresh, cwd };
         self.publish(&run, end);
         if let Some(body) = &mut self.body {
             run::tidy(body, &run.order);
@@ -101,13 +108,21 @@ impl Task {
         let own_exit = run.stop.is_none() && matches!(run.died, Some(Exit::Code(_)));
         let ends_session =
             body.shell.is_none() || (self.session.spec.on_exit == OnExit::Terminate && own_exit);
+        // What was ended on request or for a limit has left nothing behind.
+        let alone = body.shell.is_none() && run.stop.is_none() && self.ending.is_none();
         let done = Box::new(Done { run: *run, at });
-        if ends_session || self.ending.is_some() {
+        let last_state = self.ending.is_some() && !ends_session && self.may_have_last_state();
+        if ends_session || (self.ending.is_some() && !last_state) {
             if self.ending.is_none() {
                 self.plan_end(Ending::Terminated, "its command ended".into(), None);
             }
             self.publish_at_end(done);
             self.go_on_ending();
+            match (&self.phase, &mut self.ending) {
+                (Phase::Ending(_), Some(_)) if alone => self.publish_early(),
+                (Phase::LettingGo { .. }, Some(plan)) if alone => plan.tell_by = Some(at + SOON_OVER),
+                _ => {}
+            }
         } else {
             self.recover(Then::Publish(done));
         }
@@ -133,6 +148,17 @@ impl Task {
     pub(super) fn publish_at_end(&mut self, done: Box<Done>) {
         if let Some(plan) = &mut self.ending {
             plan.last = Some(done);
+        }
+    }
+
+    /// Its session is on its way out, but nobody has to wait for that.
+    pub(super) fn publish_early(&mut self) {
+        let last = self.ending.as_mut().and_then(|plan| {
+            plan.tell_by = None;
+            plan.last.take()
+        });
+        if let Some(done) = last {
+            self.publish_done(*done, ShellState::Ended, 0);
         }
     }
 
@@ -178,19 +204,22 @@ impl Task {
         {
             let mut public = self.session.public();
             public.running = None;
+            public.last_execution = Some(execution.id.clone());
             if public.working_dir != outcome.working_dir {
                 public.working_dir.clone_from(&outcome.working_dir);
             }
             public.last_activity = Stamp::now();
         }
-        if self.queue.is_empty() && !matches!(self.phase, Phase::Over) {
+        if self.queue.is_empty() && self.ending.is_none() && !matches!(self.phase, Phase::Over) {
             self.set_state(SessionState::Idle);
         }
         self.free_since = Some(Instant::now());
+        failpoint("exec.ended");
         self.note_end(run, &outcome);
         execution.finish(outcome);
         self.engine.executions.retire(execution);
         self.engine.events.emit(&self.session.spec.owner, happening);
+        failpoint("exec.told");
     }
 
     /// For the history and the log.
@@ -211,6 +240,7 @@ impl Task {
         let spec = &self.session.spec;
         diagnostics::session_ready(&spec.id, spec.case_id());
         self.engine.records.session(&self.session);
+        failpoint("session.ready");
     }
 
     pub(super) fn set_state(&self, state: SessionState) {

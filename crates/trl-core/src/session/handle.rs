@@ -1,35 +1,42 @@
 //! A session as everyone but its own task sees it.
 
+use std::future::Future;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot, watch};
+use trl_proto::checkpoint::{CheckpointInfo, Origin as CheckpointOrigin, RestoredFrom};
 use trl_proto::limits::LimitsInfo;
 use trl_proto::session::{Running, SessionInfo, SessionState};
-use trl_proto::{Dialect, Error, ErrorCode, ExecutionId, RequestId};
+use trl_proto::{CheckpointId, Dialect, Error, ErrorCode, ExecutionId, RequestId};
 use trl_store::redact::Redactor;
+use zeroize::Zeroizing;
 
 use super::messages::{Ending, Message};
 use super::spec::{Secrets, Spec};
 use super::state::Denial;
 use crate::approval::Rules;
+use crate::checkpoint::{Around, Captured, Checkpoint, Checkpoints, Hidden, Manifest, Remarks, Stand};
 use crate::clock::Stamp;
 use crate::engine::Engine;
 use crate::env::Env;
 use crate::execution::{Execution, Phase, millis};
 use crate::sandbox;
 use crate::sandbox::Sandbox;
+use crate::shell::state::State;
 
 #[derive(Debug)]
 pub struct Session {
     pub spec: Spec,
-    /// Which commands a person is asked about; none when nobody wrote any rules.
-    pub rules: Option<Arc<Rules>>,
+    /// Which commands a person is asked about; none for what the daemon does itself.
+    rules: Option<Arc<Rules>>,
     pub created: Stamp,
     /// When its processes could last begin to live: its age counts from here.
     pub opened: Stamp,
     public: Mutex<Public>,
+    /// How many checkpoints of it are on their way to the disk.
+    saving: watch::Sender<usize>,
     inbox: Mutex<Option<mpsc::Sender<Message>>>,
     /// Is it on record, for another day?
     keeping: Keeping,
@@ -56,10 +63,18 @@ pub struct Public {
     pub commands: u64,
     pub pid: Option<i32>,
     pub running: Option<Arc<Execution>>,
+    /// The last command its shell's state comes from.
+    pub last_execution: Option<ExecutionId>,
     /// Requests that wait for a person.
     pub requests: Vec<RequestId>,
     /// The execution of a direct command.
     pub direct: Option<ExecutionId>,
+    /// Its newest checkpoint, when that could not be put on a disk.
+    pub kept: Option<Arc<Checkpoint>>,
+    /// Its newest on disk, and how many commands it had run then.
+    pub saved: Option<(CheckpointId, u64)>,
+    /// Where it has its state from.
+    pub restored_from: Option<RestoredFrom>,
     /// What came of its limits.
     pub limits: Option<LimitsInfo>,
     /// Why and when it ended.
@@ -71,6 +86,33 @@ pub struct Public {
 pub struct Past {
     pub created: Stamp,
     pub commands: u64,
+}
+
+/// A checkpoint on its way to the disk.
+struct Saving(Arc<Session>);
+
+impl Saving {
+    fn of(session: &Arc<Session>) -> Self {
+        session.saving.send_modify(|n| *n += 1);
+        Self(Arc::clone(session))
+    }
+}
+
+impl Drop for Saving {
+    fn drop(&mut self) {
+        self.0.saving.send_modify(|n| *n -= 1);
+    }
+}
+
+impl Public {
+    fn note_saved(&mut self, manifest: &Manifest) {
+        let commands = manifest.stand.commands;
+        // An older one may have taken longer.
+        if self.saved.as_ref().is_none_or(|(_, newest)| *newest <= commands) {
+            self.saved = Some((manifest.checkpoint_id.clone(), commands));
+            self.kept = None;
+        }
+    }
 }
 
 impl Session {
@@ -111,6 +153,23 @@ impl Session {
         }
     }
 
+    /// Those it was judged by, whether or not anybody has taken them back since.
+    pub fn rules(&self) -> Option<&Arc<Rules>> {
+        self.rules.as_ref()
+    }
+
+    /// The rules that hold for it now; none when nobody wrote any.
+    pub fn rules_in_force(&self) -> Option<Arc<Rules>> {
+        self.rules.clone().filter(|rules| rules.is_in_force())
+    }
+
+    /// What people have allowed in it, when there are rules at all.
+    pub fn restore_rules(&self, granted: Option<Vec<String>>) {
+        if let (Some(rules), Some(granted)) = (&self.rules, granted) {
+            rules.restore(granted);
+        }
+    }
+
     /// It was made from a case that is not there any more.
     pub fn lacks_case(&self) -> bool {
         self.spec.origin.case_id.is_some() && self.spec.case.is_none()
@@ -141,8 +200,12 @@ impl Session {
             commands,
             pid: None,
             running: None,
+            last_execution: None,
             requests: Vec::new(),
             direct: None,
+            kept: None,
+            saved: None,
+            restored_from: None,
             limits: None,
             ended: None,
         };
@@ -151,6 +214,7 @@ impl Session {
             created,
             opened,
             public: Mutex::new(public),
+            saving: watch::Sender::new(0),
             inbox: Mutex::new(None),
             keeping,
             redactor: Arc::new(spec.redactor().unwrap_or_default()),
@@ -161,6 +225,55 @@ impl Session {
 
     pub fn public(&self) -> MutexGuard<'_, Public> {
         self.public.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where it stands now.
+    pub(super) fn stand(&self) -> Stand {
+        let public = self.public();
+        Stand {
+            session_id: self.spec.id.clone(),
+            case_id: self.spec.case_id().map(String::from),
+            commands: public.commands,
+            last_execution: public.last_execution.clone(),
+            pending_requests: public.requests.clone(),
+        }
+    }
+
+    /// What was found of its shell.
+    pub(super) fn captured(&self, state: State, around: Around, heard: Vec<Zeroizing<Vec<u8>>>) -> Captured {
+        let hidden = Hidden::new(&self.spec.secrets, self.redactor(), heard);
+        Captured { state, around, stand: self.stand(), hidden }
+    }
+
+    /// Makes a checkpoint and has it put on the disk. It is waited for before the session is opened again.
+    pub(crate) fn save(
+        self: &Arc<Self>,
+        store: &Arc<Checkpoints>,
+        origin: CheckpointOrigin,
+        captured: Captured,
+        remarks: Remarks,
+    ) -> impl Future<Output = Result<CheckpointInfo, Error>> + use<> {
+        let (saving, session, store) = (Saving::of(self), Arc::clone(self), Arc::clone(store));
+        let (done, heard) = oneshot::channel();
+        tokio::task::spawn_blocking(move || {
+            let checkpoint = Checkpoint::new(origin, captured).with(remarks);
+            let saved = store.save(&checkpoint);
+            match &saved {
+                Ok(_) => session.public().note_saved(&checkpoint.manifest),
+                Err(_) => session.public().kept = Some(Arc::new(checkpoint.clone())),
+            }
+            drop(saving);
+            let _ = done.send(saved.map(|size| checkpoint.manifest.info(size)));
+            store.prune(&session.spec.id, origin);
+        });
+        async move {
+            heard.await.unwrap_or_else(|_| Err(Error::internal("the checkpoint was not made to its end")))
+        }
+    }
+
+    /// Resolves when none is on its way.
+    pub(crate) async fn saved(&self) {
+        let _ = self.saving.subscribe().wait_for(|n| *n == 0).await;
     }
 
     pub fn state(&self) -> SessionState {
@@ -200,6 +313,12 @@ impl Session {
             Some(inbox) if inbox.send(message).await.is_ok() => Ok(()),
             _ => Err(self.gone()),
         }
+    }
+
+    /// Whether nothing of it runs, what earlier commands left behind too.
+    pub async fn is_at_rest(&self) -> bool {
+        let (reply, answer) = oneshot::channel();
+        self.send(Message::IsAtRest { reply }).await.is_ok() && answer.await.unwrap_or(false)
     }
 
     /// Why nothing can be asked of it any more.
@@ -247,6 +366,7 @@ impl Session {
             running,
             execution_id: public.direct.clone(),
             pending_requests: public.requests.iter().map(ToString::to_string).collect(),
+            restored_from: public.restored_from.clone(),
             ended: public.ended.as_ref().map(|(why, _)| why.clone()),
         }
     }

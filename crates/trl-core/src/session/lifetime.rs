@@ -8,7 +8,7 @@ use trl_proto::event::Happening;
 use trl_proto::exec::ShellState;
 use trl_proto::session::SessionState;
 use trl_proto::{Error, ErrorCode};
-use trl_store::Durability;
+use trl_store::{Durability, failpoint};
 use trl_sys::tree::{self};
 
 use super::body::Body;
@@ -34,13 +34,17 @@ impl Task {
         self.session.public().limits = body.cage.as_ref().map(|cage| cage.info.clone());
         self.body = Some(body);
         match &self.session.spec.program {
-            Program::Shell { .. } => self.restart(then),
+            Program::Shell { .. } => {
+                self.place_checkpoint();
+                self.restart(then);
+            }
             Program::Direct { .. } => self.start_direct(),
         }
     }
 
     pub(super) fn start_direct(&mut self) {
-        let (Some(order), Some(body)) = (self.direct.take(), &mut self.body) else { return };
+        let (Some(mut order), Some(body)) = (self.direct.take(), &mut self.body) else { return };
+        self.engine.records.about_to_begin(&self.session, &mut order);
         let cwd = self.session.spec.working_dir.clone();
         let started = Run::direct(order, body).and_then(|run| {
             body.spawn(&self.engine, &self.session.spec, &cwd, crate::random::Nonce::random())?;
@@ -53,10 +57,16 @@ impl Task {
     }
 
     pub(super) fn direct_is_up(&mut self) {
-        let Phase::Running(run) = &self.phase else { return };
+        let Some(mut run) = self.take_run() else { return };
+        run.begun();
+        if let Some(stop) = &mut run.stop {
+            // cancelled before it began
+            stop.hurry();
+        }
         self.session.public().direct = Some(run.order.execution.id.clone());
         self.announce_session();
-        self.announce(run);
+        self.announce(&mut run);
+        self.phase = Phase::Running(run);
         self.prepare_next_keeper();
         if let Some(created) = self.created.take() {
             let _ = created.send(Ok(()));
@@ -85,17 +95,16 @@ impl Task {
             self.starts_lost += 1;
             return self.start_again();
         }
-        let then = match std::mem::replace(&mut self.phase, Phase::Absent) {
-            Phase::Starting { then, .. }
-            | Phase::Restoring { then, .. }
-            | Phase::Awaiting { then }
-            | Phase::Promoting { then, .. } => then,
-            Phase::Running(run) => {
+        let then = match std::mem::replace(&mut self.phase, Phase::Absent).into_then() {
+            Ok(then) => then,
+            // Whoever waits for the session refuses it, once nothing of that is left.
+            Err(Phase::Running(run)) if self.created.is_none() => {
                 self.engine.executions.refuse(&run.order.execution, error.clone());
                 Then::Open
             }
-            _ => Then::Open,
+            Err(_) => Then::Open,
         };
+        self.report_restore(Err(error.clone()));
         self.start_failed_with(then, error);
     }
 
@@ -139,8 +148,10 @@ impl Task {
         let plan = self.ending.get_or_insert_with(|| EndPlan {
             into,
             reason,
+            keeps_state: false,
             replies: Vec::new(),
             last: None,
+            tell_by: None,
             failure: None,
         });
         if into == Ending::Terminated {
@@ -174,12 +185,9 @@ impl Task {
 
     /// An execution that waits for news of the shell gets its result with the session's end.
     pub(super) fn rescue_pending(&mut self) {
-        let then = match std::mem::replace(&mut self.phase, Phase::Idle) {
-            Phase::Starting { then, .. }
-            | Phase::Restoring { then, .. }
-            | Phase::Awaiting { then }
-            | Phase::Promoting { then, .. } => then,
-            other => {
+        let then = match std::mem::replace(&mut self.phase, Phase::Idle).into_then() {
+            Ok(then) => then,
+            Err(other) => {
                 self.phase = other;
                 return;
             }
@@ -214,6 +222,9 @@ impl Task {
         if self.ending.is_none()
             || matches!(self.phase, Phase::LettingGo { .. } | Phase::Over | Phase::Ending(_))
         {
+            return;
+        }
+        if self.takes_last_state() {
             return;
         }
         self.rescue_pending();
@@ -277,27 +288,24 @@ impl Task {
             ));
         }
         let phase = std::mem::replace(&mut self.phase, Phase::Absent);
-        let then = match (phase, &mut self.body) {
-            (Phase::Running(run), _) if run.order.clearance.probe_for.is_some() => {
+        let then = match (phase.into_then(), &mut self.body) {
+            (Err(Phase::Running(run)), _) if run.order.clearance.probe_for.is_some() => {
                 if let Some(order) = run.order.clearance.probe_for {
                     self.queue.push_front(*order);
                 }
                 Then::Replace
             }
-            (Phase::Running(mut run), Some(body)) => {
+            (Err(Phase::Running(mut run)), Some(body)) => {
                 run.drain(body);
                 run.count_usage(body);
                 Then::Publish(Box::new(Done { run: *run, at: Instant::now() }))
             }
-            (
-                Phase::Starting { then, .. }
-                | Phase::Restoring { then, .. }
-                | Phase::Awaiting { then }
-                | Phase::Promoting { then, .. },
-                _,
-            ) => then,
+            (Ok(then), _) => then,
             _ => Then::Replace,
         };
+        self.refuse_captures("its keeper was killed");
+        let lost = Error::internal("its keeper was killed while the state was restored");
+        self.report_restore(Err(lost));
         self.session.set_keeper(0);
         self.renewing = None;
         let direct = self.body.take().is_some_and(|body| body.shell.is_none());
@@ -309,6 +317,15 @@ impl Task {
             self.over();
         } else {
             self.open(then);
+        }
+    }
+
+    /// Its keeper removes its directories, whatever is in them.
+    fn note_leftovers(&self) {
+        let own = self.body.as_ref().map(|body| body.files.base());
+        let tmp = self.session.spec.sandbox.as_ref().and_then(|sandbox| sandbox.tmp_dir.as_deref());
+        for dir in own.into_iter().chain(tmp).filter(|dir| dir.exists()) {
+            tracing::warn!(session = %self.session.spec.id, dir = %dir.display(), "a directory could not be removed");
         }
     }
 
@@ -335,12 +352,14 @@ impl Task {
         if let Some(done) = plan.as_mut().and_then(|p| p.last.take()) {
             self.publish_done(*done, ShellState::Ended, 0);
         }
+        self.note_leftovers();
         self.body = None;
         self.session.spec.secrets.forget();
         for order in self.take_held(None).into_iter().chain(std::mem::take(&mut self.queue)) {
             self.publish_never_ran(order);
         }
         self.engine.records.session_changed(&self.session, Durability::Durable);
+        failpoint("session.ended");
         let session_id = self.session.spec.id.clone();
         self.engine
             .events
@@ -351,8 +370,19 @@ impl Task {
         {
             let _ = created.send(Err(error));
         }
-        for reply in plan.into_iter().flat_map(|p| p.replies) {
-            let _ = reply.send(());
-        }
+        self.refuse_captures("the session ended");
+        self.report_restore(Err(self.session.gone()));
+        let Some(EndPlan { replies, .. }) = plan else { return };
+        let (session, engine) = (Arc::clone(&self.session), Arc::clone(&self.engine));
+        tokio::spawn(async move {
+            // The caller hears of the end once what is kept of it is on disk, or gone from there.
+            session.saved().await;
+            if into == Ending::Terminated {
+                engine.forget_checkpoints(&session).await;
+            }
+            for reply in replies {
+                let _ = reply.send(());
+            }
+        });
     }
 }

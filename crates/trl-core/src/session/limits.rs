@@ -16,7 +16,8 @@ impl Task {
         let body = self.body.as_ref()?;
         let watched = match &self.phase {
             Phase::Running(run) => run.stop.is_none() && run.reported.is_none() && run.died.is_none(),
-            Phase::Idle => !body.background.is_empty(),
+            // A clone on its way would be taken for one of those that are too many.
+            Phase::Idle => !body.background.is_empty() && self.renewing.is_none(),
             _ => false,
         };
         body.cage.as_ref().filter(|_| watched)?.next_look()
@@ -33,14 +34,14 @@ impl Task {
         match &mut self.phase {
             Phase::Running(run) => {
                 // What is short for all is not asked back politely, nor from this command only.
-                let (signal, grace) = match limit {
+                let why = Why::Limit(limit);
+                run.end_early(match limit {
                     Limit::MemoryBytes | Limit::Pids => {
                         body.kill_background();
-                        (Signal::KILL, Duration::ZERO)
+                        Stop::under_way(why, Signal::KILL, Duration::ZERO)
                     }
-                    _ => (Signal::TERM, self.engine.settings.grace),
-                };
-                run.end_early(Stop::new(Why::Limit(limit), signal, grace));
+                    _ => Stop::new(why, Signal::TERM, self.engine.settings.grace),
+                });
                 self.look();
             }
             _ => body.kill_background(),

@@ -9,10 +9,13 @@ use trl_proto::exec::{Approval, Outcome, ShellState};
 use trl_proto::hitl::Executable;
 use trl_proto::{Error, ExecutionId, RequestId};
 
+use super::capture::Restoration;
 use super::state::WhenBusy;
 use crate::approval::{Answer, Asked, Judgement};
+use crate::checkpoint::{Captured, Checkpoint};
 use crate::engine::Engine;
 use crate::execution::{Execution, millis};
+use crate::records::Beginning;
 use crate::shell::wrap::Surroundings;
 
 /// An answer that is given once.
@@ -36,6 +39,10 @@ pub enum Message {
     Reset {
         reply: Reply<()>,
     },
+    /// Is anything of it running, what earlier commands left too?
+    IsAtRest {
+        reply: oneshot::Sender<bool>,
+    },
     /// What became of asking a person about a command.
     Asked {
         execution: ExecutionId,
@@ -45,6 +52,13 @@ pub enum Message {
     Answered {
         request: RequestId,
         answer: Answer,
+    },
+    Capture {
+        reply: Reply<Captured>,
+    },
+    Restore {
+        checkpoint: Box<Checkpoint>,
+        reply: Reply<Restoration>,
     },
     End(End),
 }
@@ -63,6 +77,8 @@ pub struct Order {
     pub tries: u8,
     /// What the rules and people make of it.
     pub clearance: Clearance,
+    /// What the history is to have of its beginning, while that is not on its way.
+    pub beginning: Option<Box<Beginning>>,
 }
 
 /// How far the approval of a command has come.
@@ -126,6 +142,7 @@ impl Order {
             received: Instant::now(),
             tries: 0,
             clearance: Clearance::default(),
+            beginning: None,
         }
     }
 }

@@ -15,11 +15,13 @@
 //! - [`spec`]: what a session was asked to be.
 //! - [`body`]: its processes: keeper link, FIFOs, shell and clone.
 //! - [`phase`]: where the task stands; [`requests`], [`finish`], [`recover`], [`lifetime`]: what it does there.
+//! - [`capture`]: its shell's state as text, for checkpoints and for fresh shells.
 //! - [`run`]: one execution in flight; [`stop`]: ending one.
 
 pub mod alarm;
 mod approval;
 pub mod body;
+pub mod capture;
 mod finish;
 pub mod handle;
 mod lifetime;

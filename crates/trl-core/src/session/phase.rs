@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
+use tokio::sync::oneshot;
 use trl_proto::Error;
+use trl_proto::checkpoint::Origin;
 use zeroize::Zeroizing;
 
 use super::body::Standby;
@@ -86,21 +88,60 @@ pub(super) struct Done {
     pub(super) at: Instant,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a state is printed for.
+#[derive(Debug)]
 pub(super) enum Dump {
     /// The rollback point of a shell that cannot be cloned.
     Point,
     /// The shell is nested too deep and is built anew.
     Rebase,
+    /// Somebody asked for it.
+    Capture,
+    /// A checkpoint that nobody asked for.
+    Keep(Origin),
+    /// It is a fresh shell's, before it takes on another.
+    Fresh(Then),
+    /// It is what a shell has made of the state it took on.
+    Result(Then),
+}
+
+impl Phase {
+    /// What the shell that is on its way is needed for.
+    pub(super) fn then(&self) -> Option<&Then> {
+        match self {
+            Self::Starting { then, .. }
+            | Self::Restoring { then, .. }
+            | Self::Awaiting { then }
+            | Self::Promoting { then, .. }
+            | Self::Dumping { purpose: Dump::Fresh(then) | Dump::Result(then), .. } => Some(then),
+            _ => None,
+        }
+    }
+
+    /// The same, taken; the phase itself if there is no such thing.
+    pub(super) fn into_then(self) -> Result<Then, Self> {
+        match self {
+            Self::Starting { then, .. }
+            | Self::Restoring { then, .. }
+            | Self::Awaiting { then }
+            | Self::Promoting { then, .. }
+            | Self::Dumping { purpose: Dump::Fresh(then) | Dump::Result(then), .. } => Ok(then),
+            other => Err(other),
+        }
+    }
 }
 
 #[derive(Debug)]
 pub(super) struct EndPlan {
     pub(super) into: Ending,
     pub(super) reason: String,
-    pub(super) replies: Vec<tokio::sync::oneshot::Sender<()>>,
-    /// The last execution, if it was the session's end: its result comes when nothing is left.
+    /// Its shell's state is to be kept.
+    pub(super) keeps_state: bool,
+    pub(super) replies: Vec<oneshot::Sender<()>>,
+    /// The last execution, if it was the session's end: its result comes when nothing is left,
     pub(super) last: Option<Box<Done>>,
+    /// or then.
+    pub(super) tell_by: Option<Instant>,
     /// Why it never came up.
     pub(super) failure: Option<Error>,
 }

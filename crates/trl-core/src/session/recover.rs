@@ -17,23 +17,23 @@ use trl_sys::fifo::{self, Found};
 use trl_sys::tree::{self, Proc};
 use zeroize::Zeroizing;
 
-use super::body::{Body, Snapshot, Standby};
+use super::body::{Body, Saved, Snapshot, Standby};
 use super::messages::Reply;
 use super::phase::{Dump, Phase, Renewing, Then};
 use super::task::Task;
 use crate::engine::Counters;
 use crate::random::Nonce;
+use crate::shell::Survival;
 use crate::shell::report::Report;
-use crate::shell::{Survival, script};
 
 /// With `renewal: idle` the rollback point is renewed after this much quiet.
 pub(super) const QUIET: Duration = Duration::from_millis(5);
 /// On a busy machine a burst has longer pauses; no pause longer than this is part of one.
 pub(super) const LONGEST_QUIET: Duration = Duration::from_millis(200);
 /// A shell that takes longer to start is not coming.
-const START_LIMIT: Duration = Duration::from_secs(10);
+pub(super) const START_LIMIT: Duration = Duration::from_secs(10);
 /// A clone or a snapshot takes a millisecond.
-const POINT_LIMIT: Duration = Duration::from_secs(3);
+pub(super) const POINT_LIMIT: Duration = Duration::from_secs(3);
 /// A snapshot larger than this is not worth keeping in memory.
 const MAX_SNAPSHOT: usize = 16 << 20;
 
@@ -42,7 +42,11 @@ impl Task {
 
     pub(super) fn has_due_work(&self) -> bool {
         let released = self.body.as_ref().is_some_and(Body::is_released);
-        matches!(self.phase, Phase::Idle) && (released || self.is_renewal_due())
+        matches!(self.phase, Phase::Idle) && (released || self.is_renewal_due() || self.is_state_due())
+    }
+
+    fn is_state_due(&self) -> bool {
+        self.ending.is_none() && (self.is_restore_due() || self.is_capture_due())
     }
 
     fn is_renewal_due(&self) -> bool {
@@ -57,6 +61,12 @@ impl Task {
         }
         if let Some(body) = self.body.as_mut().filter(|b| b.is_released()) {
             body.take_streams_back();
+        }
+        if self.is_state_due() {
+            match self.is_restore_due() {
+                true => self.begin_restore(),
+                false => self.take_due_state(),
+            }
         }
     }
 
@@ -90,21 +100,20 @@ impl Task {
         let rebase = shell.kind.rebase_after().is_some_and(|limit| shell.depth >= limit);
         let dump = rebase || shell.kind.survival() == Survival::Snapshot;
         let slot = shell.free_slot();
-        let verb = if dump { 'd' } else { ['0', '1', '2'][slot] };
+        let verb = ['0', '1', '2'][slot];
         shell.control.forget(slot);
-        if let (true, Some(fd)) = (dump, &shell.dump) {
-            // What an earlier one, given up for taking too long, printed after all.
-            let mut buf = Zeroizing::new([0; 4096]);
-            while let Ok(Found::Bytes(_)) = fifo::read(fd, &mut *buf) {}
+        if let Some(cage) = &mut body.cage {
+            cage.make_room();
+        }
+        if dump {
+            body.files.wipe_command();
+            return self.ask_state(if rebase { Dump::Rebase } else { Dump::Point });
         }
         if let Err(e) = shell.control.tell(shell.slot, verb, nonce) {
             return tracing::warn!(session = %self.session.spec.id, error = %e, "no rollback point");
         }
         body.files.wipe_command();
-        if dump {
-            let purpose = if rebase { Dump::Rebase } else { Dump::Point };
-            self.phase = Phase::Dumping { nonce, until, text: Zeroizing::default(), purpose };
-        } else {
+        {
             let (cwd, commands) = (shell.cwd.clone(), shell.since_point);
             self.renewing = Some(Renewing {
                 slot,
@@ -174,6 +183,7 @@ impl Task {
 
     /// Whatever waited for the clone.
     fn go_on(&mut self) {
+        self.close_room();
         match std::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Awaiting { then } => self.recover(then),
             Phase::Running(run) => {
@@ -185,11 +195,19 @@ impl Task {
                     (false, false) => {}
                 }
             }
+            Phase::Idle if self.ending.is_some() => self.go_on_ending(),
             Phase::Idle => {
                 self.try_next();
                 self.warm_up();
             }
             other => self.phase = other,
+        }
+    }
+
+    /// Nothing of ours is to be forked any more.
+    fn close_room(&mut self) {
+        if let Some(cage) = self.body.as_mut().and_then(|b| b.cage.as_mut()) {
+            cage.close_room();
         }
     }
 
@@ -251,22 +269,29 @@ impl Task {
 
     fn dumped(&mut self) {
         self.take_dump();
+        self.close_room();
         let Phase::Dumping { text, purpose, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else {
             return;
         };
-        let Some(body) = &mut self.body else { return };
-        if text.is_empty() {
+        let fault = match text.len() {
             // Even an empty state is some text: it went elsewhere.
-            body.mend(&self.engine);
-            return self.dump_failed("nothing came");
+            0 => Some("nothing came"),
+            n if n > MAX_SNAPSHOT => Some("it is too large"),
+            _ => None,
+        };
+        if let Some(fault) = fault {
+            let (nonce, until) = (Nonce::random(), Instant::now());
+            self.phase = Phase::Dumping { nonce, until, text: Zeroizing::default(), purpose };
+            return self.dump_failed(fault);
         }
-        if text.len() > MAX_SNAPSHOT {
-            return self.dump_failed("it is too large");
+        if !matches!(purpose, Dump::Point | Dump::Rebase) {
+            return self.state_printed(&text, purpose);
         }
+        let Some(body) = &mut self.body else { return };
         let Some(shell) = &mut body.shell else { return };
-        shell.snapshot = Some(Snapshot { text, cwd: shell.cwd.clone() });
+        shell.snapshot = Some(Snapshot { saved: Saved::Dump(text), cwd: shell.cwd.clone() });
         shell.since_point = 0;
-        if purpose == Dump::Rebase {
+        if matches!(purpose, Dump::Rebase) {
             // Forget the old shell first: its end is not a death to recover from.
             if let Some(old) = body.main.take() {
                 tree::signal(old, Signal::KILL);
@@ -279,8 +304,36 @@ impl Task {
     }
 
     /// The older point stays, and with it the count of commands that a rollback would undo.
-    fn dump_failed(&mut self, why: &str) {
+    pub(super) fn dump_failed(&mut self, why: &str) {
         tracing::warn!(session = %self.session.spec.id, why, "the state could not be printed");
+        self.close_room();
+        if let Some(body) = &mut self.body {
+            body.mend(&self.engine);
+        }
+        let purpose = match &self.phase {
+            Phase::Dumping { purpose, .. } => purpose,
+            _ => return,
+        };
+        match purpose {
+            Dump::Fresh(_) | Dump::Result(_) => {
+                if let Some(main) = self.body.as_mut().and_then(|b| b.main.take()) {
+                    tree::signal(main, Signal::KILL);
+                }
+                return self.restore_failed();
+            }
+            Dump::Capture | Dump::Keep(_) => {
+                self.phase = Phase::Idle;
+                self.refuse_captures(why);
+                // not again before something has changed
+                self.taken_at = self.session.public().commands;
+                self.keep_at = None;
+                if self.ending.is_some() {
+                    return self.go_on_ending();
+                }
+                return self.try_next();
+            }
+            Dump::Point | Dump::Rebase => {}
+        }
         self.phase = Phase::Idle;
         let Some(shell) = self.body.as_mut().and_then(|b| b.shell.as_mut()) else { return };
         if shell.kind.survival() == Survival::Clone {
@@ -362,6 +415,9 @@ impl Task {
         shell.slot = 0;
         shell.control.forget_all();
         shell.depth = 0;
+        if let Some(cage) = &mut body.cage {
+            cage.make_room();
+        }
         let nonce = Nonce::random();
         match body.spawn(&self.engine, &self.session.spec, &cwd, nonce) {
             Ok(()) => {
@@ -393,53 +449,18 @@ impl Task {
         self.said = Vec::new();
         self.starts_lost = 0;
         let Phase::Starting { then, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
-        let Some(body) = &mut self.body else { return };
-        match tell_restore(body) {
-            Some(Ok(nonce)) => {
-                self.phase = Phase::Restoring { nonce, until: Instant::now() + START_LIMIT, then };
-            }
-            Some(Err(e)) => {
-                tracing::warn!(session = %self.session.spec.id, error = %e, "a snapshot could not be restored");
-                self.forget_restore();
-                self.shell_is_up(then, ShellState::Reset, 0);
-            }
-            None => self.shell_is_up(then, ShellState::Reset, 0),
+        let shell = self.body.as_ref().and_then(|b| b.shell.as_ref());
+        match shell.is_some_and(|s| s.snapshot.is_some()) {
+            true => self.ask_state(Dump::Fresh(then)),
+            false => self.shell_is_up(then, ShellState::Reset, 0),
         }
-    }
-
-    fn restored(&mut self) {
-        let Phase::Restoring { then, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
-        self.forget_restore();
-        let shell = self.body.as_mut().and_then(|b| b.shell.as_mut());
-        let lost = shell.map_or(0, |s| std::mem::take(&mut s.since_point));
-        self.shell_is_up(then, ShellState::RolledBack, lost);
-    }
-
-    /// What carried the snapshot holds its secrets.
-    fn forget_restore(&mut self) {
-        if let Some(body) = &mut self.body {
-            body.files.remove("t");
-            body.files.remove("w");
-            if let Some(shell) = &mut body.shell {
-                shell.restoring.clear();
-            }
-        }
-    }
-
-    /// The snapshot itself ends the shell: better a fresh one than none.
-    pub(super) fn restore_failed(&mut self) {
-        let Phase::Restoring { then, .. } = std::mem::replace(&mut self.phase, Phase::Absent) else { return };
-        self.forget_restore();
-        if let Some(shell) = self.body.as_mut().and_then(|b| b.shell.as_mut()) {
-            shell.snapshot = None;
-        }
-        self.restart(then);
     }
 
     /// Whatever it was for, there is a shell again.
-    fn shell_is_up(&mut self, then: Then, state: ShellState, lost: u64) {
+    pub(super) fn shell_is_up(&mut self, then: Then, state: ShellState, lost: u64) {
         self.phase = Phase::Idle;
         self.renew_at = Some(Instant::now());
+        self.close_room();
         match then {
             Then::Open => {
                 self.prepare_next_keeper();
@@ -454,12 +475,16 @@ impl Task {
                 self.count(state);
                 self.replaced = Some((state, lost));
             }
+            Then::Publish(done) if self.ending.is_some() => self.publish_at_end(done),
             Then::Publish(done) => {
                 self.count(state);
                 self.publish_done(*done, state, lost);
             }
         }
-        self.try_next();
+        match self.ending.is_some() {
+            true => self.go_on_ending(),
+            false => self.try_next(),
+        }
     }
 
     fn count(&self, state: ShellState) {
@@ -472,28 +497,45 @@ impl Task {
     }
 
     pub(super) fn reset(&mut self, reply: Reply<()>) {
-        if !matches!(self.phase, Phase::Idle | Phase::Absent | Phase::Dumping { .. }) {
+        if !matches!(self.phase, Phase::Idle | Phase::Absent | Phase::Dumping { .. })
+            || self.phase.then().is_some()
+        {
             let busy = super::state::Denial::Busy.error();
             return drop(reply.send(Err(busy)));
         }
+        self.refuse_captures("the shell was reset");
+        self.from = None;
+        self.taken_at = super::capture::OUTDATED;
+        self.session.public().restored_from = None;
         let Some(body) = &mut self.body else { return drop(reply.send(Ok(()))) };
+        if body.shell.is_none() {
+            return drop(reply.send(Err(Error::invalid("a direct command has no shell to reset"))));
+        }
+        if let Some(shell) = &mut body.shell {
+            shell.cwd.clone_from(&self.session.spec.working_dir);
+        }
+        self.session.public().working_dir.clone_from(&self.session.spec.working_dir);
+        self.created = Some(reply);
+        self.replace_shell();
+    }
+
+    /// Ends the shell and all it started, and starts another.
+    pub(super) fn replace_shell(&mut self) {
+        let Some(body) = &mut self.body else { return };
         self.renewing = None;
         if let Some(old) = body.main.take() {
             tree::signal(old, Signal::KILL);
         }
         body.drop_standby();
-        let Some(shell) = &mut body.shell else {
-            return drop(reply.send(Err(Error::invalid("a direct command has no shell to reset"))));
-        };
-        shell.snapshot = None;
-        shell.last_code = 0;
-        shell.cwd.clone_from(&self.session.spec.working_dir);
-        self.session.public().working_dir.clone_from(&self.session.spec.working_dir);
+        if let Some(shell) = &mut body.shell {
+            shell.snapshot = None;
+            shell.last_code = 0;
+        }
         // What earlier commands left running goes with their shell.
         let keeper = body.keeper;
         tree::kill_all(|| tree::all_below(keeper, &[]));
         body.background.clear();
-        self.created = Some(reply);
+        self.place_checkpoint();
         self.restart(Then::Open);
     }
 
@@ -539,23 +581,4 @@ fn cut_out_clone(body: &Body, before: &[i32]) -> Option<Proc> {
     // No check of who has the pid: the shell waits for this child, so nobody else can have it.
     rustix::process::kill_process(rustix::process::Pid::from_raw(middle)?, Signal::KILL).ok()?;
     clone.first().and_then(|pid| tree::identify(*pid))
-}
-
-/// Asks a fresh shell to take on the snapshot, if there is one.
-fn tell_restore(body: &mut Body) -> Option<std::io::Result<Nonce>> {
-    let files = &body.files;
-    let shell = body.shell.as_mut()?;
-    let snapshot = shell.snapshot.as_ref()?;
-    let nonce = Nonce::random();
-    let mut tell = || {
-        shell.restoring.extend(files.deliver("t", &snapshot.text)?);
-        shell.restoring.extend(files.deliver("w", script::restore(shell.kind, &files.paths).as_bytes())?);
-        shell.control.tell(shell.slot, 'w', nonce)
-    };
-    let told = tell();
-    if shell.kind.survival() == Survival::Clone {
-        // Only a rebase needed it; from here on the clone is the rollback point.
-        shell.snapshot = None;
-    }
-    Some(told.map(|()| nonce))
 }

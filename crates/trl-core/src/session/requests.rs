@@ -7,9 +7,10 @@ use rustix::process::Signal;
 use trl_proto::event::Happening;
 use trl_proto::session::SessionState;
 use trl_proto::{Error, ErrorCode};
+use trl_store::failpoint;
 use trl_sys::tree::{self};
 
-use super::messages::{AfterInput, Cancel, End as EndMessage, Message, Order, Reply};
+use super::messages::{AfterInput, Cancel, End as EndMessage, Ending, Manner, Message, Order, Reply};
 use super::phase::{Phase, Then};
 use super::run::Run;
 use super::state::{self, Request, Verdict};
@@ -30,10 +31,20 @@ impl Task {
             Message::Input { execution, bytes, then, reply } => self.input(&execution, bytes, then, reply),
             Message::Signal { execution, signal, reply } => self.signal(&execution, signal, reply),
             Message::Reset { reply } => self.reset(reply),
+            Message::IsAtRest { reply } => drop(reply.send(self.is_at_rest())),
             Message::Asked { execution, outcome } => self.asked(&execution, outcome),
             Message::Answered { request, answer } => self.answered(&request, answer),
+            Message::Capture { reply } => self.capture(reply),
+            Message::Restore { checkpoint, reply } => self.restore(checkpoint, reply),
             Message::End(EndMessage { into, manner, reason, reply }) => {
                 self.plan_end(into, reason.clone(), reply);
+                let recorded = self.session.is_recorded();
+                let keeps = recorded && into == Ending::Closed && manner == Manner::Graceful;
+                if let (true, Some(plan)) =
+                    (keeps && self.engine.settings.checkpoints.on_close, &mut self.ending)
+                {
+                    plan.keeps_state = true;
+                }
                 self.end(into, manner, reason);
             }
         }
@@ -77,16 +88,32 @@ impl Task {
             self.open(Then::Open);
         }
         while matches!(self.phase, Phase::Idle) && self.held.is_none() && !self.must_renew_first() {
+            if self.is_restore_due() {
+                return self.begin_restore();
+            }
+            if self.is_capture_due() {
+                return self.take_due_state();
+            }
             let Some(order) = self.queue.pop_front() else { return };
             self.weigh(order);
         }
     }
 
-    pub(super) fn begin(&mut self, order: Order) {
+    fn is_at_rest(&mut self) -> bool {
+        let quiet = matches!(self.phase, Phase::Idle | Phase::Absent) && self.queue.is_empty();
+        quiet
+            && self.held.is_none()
+            && self.body.as_mut().is_none_or(|body| body.find_background().is_empty())
+    }
+
+    pub(super) fn begin(&mut self, mut order: Order) {
+        self.hear(&order);
         let Some(body) = &mut self.body else { return };
         if !body.background.is_empty() {
             body.background = body.find_background();
         }
+        self.engine.records.about_to_begin(&self.session, &mut order);
+        failpoint("exec.marked");
         match Run::begin(order, body) {
             Err(refused) => {
                 let (mut order, error) = *refused;
@@ -96,22 +123,23 @@ impl Task {
                 }
                 self.refuse_order(&order, error);
             }
-            Ok(run) => {
+            Ok(mut run) => {
+                failpoint("exec.begun");
                 self.busy = self.engine.count_running();
-                self.announce(&run);
+                self.announce(&mut run);
                 self.phase = Phase::Running(Box::new(run));
             }
         }
     }
 
-    pub(super) fn announce(&self, run: &Run) {
+    pub(super) fn announce(&self, run: &mut Run) {
         Counters::add(&self.engine.counters.commands);
-        let execution = &run.order.execution;
+        let execution = Arc::clone(&run.order.execution);
         {
             let mut public = self.session.public();
             public.commands += 1;
             public.last_activity = Stamp::now();
-            public.running = Some(Arc::clone(execution));
+            public.running = Some(Arc::clone(&execution));
         }
         self.set_state(SessionState::Running);
         self.note_start(run);
@@ -123,9 +151,9 @@ impl Task {
     }
 
     /// For the history, the figures and the log.
-    fn note_start(&self, run: &Run) {
+    fn note_start(&self, run: &mut Run) {
+        self.engine.records.began(&mut run.order);
         let Run { order, started, .. } = run;
-        self.engine.records.began(&self.session, order);
         diagnostics::execution_start(&self.session.spec.id, &order.execution.id);
         if order.clearance.request.is_none() {
             let since = self.free_since.map_or(order.received, |free| free.max(order.received));
@@ -150,13 +178,7 @@ impl Task {
         {
             let execution = Arc::clone(&order.execution);
             self.publish_never_ran(order);
-            let publishes = matches!(
-                &self.phase,
-                Phase::Starting { then: Then::Publish(_), .. }
-                    | Phase::Awaiting { then: Then::Publish(_) }
-                    | Phase::Promoting { then: Then::Publish(_), .. }
-                    | Phase::Restoring { then: Then::Publish(_), .. }
-            );
+            let publishes = matches!(self.phase.then(), Some(Then::Publish(_)));
             if self.queue.is_empty() && !publishes && !matches!(self.phase, Phase::Running(_)) {
                 self.set_state(SessionState::Idle);
             }
@@ -208,6 +230,7 @@ impl Task {
                 .hint("wait until it has read what was sent before");
             return drop(reply.send(Err(error)));
         }
+        self.heard.stdin(&bytes);
         let written = feeder.write(bytes);
         run.touched = true;
         if then == AfterInput::Close {

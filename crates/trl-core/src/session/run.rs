@@ -102,11 +102,15 @@ impl Run {
         }
         match tell(&order, body, nonce) {
             Err(e) => Err(Box::new((order, write_error(&e)))),
-            Ok(feeders) => Ok(Self::new(order, body, nonce, feeders)),
+            Ok(feeders) => {
+                let mut run = Self::new(order, body, nonce, feeders);
+                run.begun();
+                Ok(run)
+            }
         }
     }
 
-    /// A direct command, which its keeper has been asked to start.
+    /// A direct command, which its keeper is about to be asked to start. It has begun when that says so.
     pub fn direct(order: Order, body: &mut Body) -> io::Result<Self> {
         let feeder = match &order.stdin {
             Stdin::Null => None,
@@ -125,11 +129,8 @@ impl Run {
     fn new(order: Order, body: &Body, nonce: Nonce, feeders: Feeders) -> Self {
         let started = Instant::now();
         let limits = body.cage.as_ref().map(|cage| cage.limits).unwrap_or_default();
-        let (longest, overdue) = longest(order.timeout, limits.wall_s);
-        let deadline = longest.and_then(|longest| started.checked_add(longest));
-        order.execution.start(started);
         Self {
-            overdue,
+            overdue: Why::Timeout,
             limits,
             output_left: limits.output_bytes,
             too_loud: false,
@@ -137,7 +138,7 @@ impl Run {
             nonce,
             touched: false,
             started,
-            deadline,
+            deadline: None,
             stop: None,
             stdin: feeders.0,
             text: feeders.1,
@@ -152,6 +153,15 @@ impl Run {
             refused: Vec::new(),
             order,
         }
+    }
+
+    /// It runs: its time counts from here.
+    pub fn begun(&mut self) {
+        let (longest, overdue) = longest(self.order.timeout, self.limits.wall_s);
+        self.started = Instant::now();
+        self.overdue = overdue;
+        self.deadline = longest.and_then(|longest| self.started.checked_add(longest));
+        self.order.execution.start(self.started);
     }
 
     /// It is to be ended, unless it is over and only the news of that waits.

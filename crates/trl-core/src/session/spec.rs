@@ -114,6 +114,12 @@ impl Secrets {
         all.peek().is_some().then(|| Redactor::new(all))
     }
 
+    /// What must be found wherever it stands, to be left out there.
+    pub fn reveal(&self) -> Vec<(String, Zeroizing<String>)> {
+        let values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        values.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
     /// The session has ended: they are overwritten.
     pub fn forget(&self) {
         self.values.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -285,6 +291,14 @@ impl Spec {
     /// Can a command get round the rules?
     pub fn approval_boundary(&self) -> ApprovalBoundary {
         approval::boundary(self.sandbox.as_deref())
+    }
+
+    /// The kind of its shell, if it has one.
+    pub fn shell(&self) -> Option<Kind> {
+        match &self.program {
+            Program::Shell { kind, .. } => Some(*kind),
+            Program::Direct { .. } => None,
+        }
     }
 
     /// What `shell` shows.

@@ -14,6 +14,10 @@ pub enum Request {
     /// a person's yes or no
     Answer,
     Reset,
+    /// take its shell's state
+    Capture,
+    /// give it another state
+    Restore,
     Close,
     Destroy,
     /// open a closed one
@@ -73,9 +77,13 @@ pub fn decide(state: SessionState, request: Request) -> Verdict {
         (_, Request::Steer | Request::Cancel) => Verdict::Deny(Denial::NotRunning),
         (S::WaitingHitl, Request::Answer) => Verdict::Accept,
         (_, Request::Answer) => Verdict::Deny(Denial::NotWaiting),
-        (S::Creating | S::Running, Request::Reset) => Verdict::Deny(Denial::Busy),
-        (S::WaitingHitl, Request::Reset) => Verdict::Deny(Denial::Waiting),
-        (_, Request::Reset) => Verdict::Accept,
+        (S::Creating | S::Running, Request::Reset | Request::Capture | Request::Restore) => {
+            Verdict::Deny(Denial::Busy)
+        }
+        (S::WaitingHitl, Request::Reset | Request::Capture | Request::Restore) => {
+            Verdict::Deny(Denial::Waiting)
+        }
+        (_, Request::Reset | Request::Capture | Request::Restore) => Verdict::Accept,
     }
 }
 
@@ -96,7 +104,7 @@ impl Denial {
                 Error::new(ErrorCode::RequestNotFound, "no command of the session waits for approval")
             }
             Self::Closed => Error::new(ErrorCode::SessionClosed, "the session is closed")
-                .hint("session.get (trl session open) opens it again with a fresh shell"),
+                .hint("session.get (trl session open) opens it again"),
             Self::Terminated => Error::new(ErrorCode::SessionTerminated, "the session has ended")
                 .hint("create a new one with session.create"),
         }
@@ -119,13 +127,15 @@ mod tests {
         SessionState::Closed,
         SessionState::Terminated,
     ];
-    const REQUESTS: [Request; 9] = [
+    const REQUESTS: [Request; 11] = [
         Request::Run(WhenBusy::Refuse),
         Request::Run(WhenBusy::Queue),
         Request::Steer,
         Request::Cancel,
         Request::Answer,
         Request::Reset,
+        Request::Capture,
+        Request::Restore,
         Request::Close,
         Request::Destroy,
         Request::Open,
@@ -145,20 +155,21 @@ mod tests {
             Request::Cancel => matches!(state, S::Running | S::WaitingHitl).then_some(S::Idle),
             Request::Answer => (state == S::WaitingHitl).then_some(S::Running),
             Request::Reset => free.then_some(S::Ready),
+            Request::Capture | Request::Restore => free.then_some(state),
         }
     }
 
     proptest! {
         #[test]
-        fn the_table_agrees_with_the_model_along_any_path(path in prop::collection::vec(0usize..12, 1..60)) {
+        fn the_table_agrees_with_the_model_along_any_path(path in prop::collection::vec(0usize..14, 1..60)) {
             let mut state = SessionState::Uninitialized;
             for step in path {
                 let Some(request) = REQUESTS.get(step) else {
                     // What happens by itself: a command ends, one turns out to need a person.
                     state = match (step, state) {
-                        (9, SessionState::Running) => SessionState::Idle,
-                        (10, SessionState::Running) => SessionState::WaitingHitl,
-                        (11, SessionState::WaitingHitl) => SessionState::Idle,
+                        (11, SessionState::Running) => SessionState::Idle,
+                        (12, SessionState::Running) => SessionState::WaitingHitl,
+                        (13, SessionState::WaitingHitl) => SessionState::Idle,
                         (_, other) => other,
                     };
                     continue;

@@ -69,6 +69,11 @@ impl Stop {
         }
     }
 
+    /// The same when what it is for was begun already: some of it was killed.
+    pub fn under_way(why: Why, first: Signal, grace: Duration) -> Self {
+        Self { acted: true, ..Self::new(why, first, grace) }
+    }
+
     pub fn is_timeout(&self) -> bool {
         matches!(self.why, Why::Timeout | Why::Limit(Limit::WallS))
     }
@@ -162,5 +167,14 @@ mod tests {
             stop.harden(Signal::KILL, Duration::ZERO);
             assert!(stop.has_acted());
         }
+    }
+
+    #[test]
+    fn one_that_was_under_way_has_acted_whoever_it_sees() {
+        let why = Why::Limit(Limit::Pids);
+        let mut stop = Stop::under_way(why, Signal::KILL, Duration::ZERO);
+        assert!(stop.has_acted());
+        assert_eq!((stop.look(Vec::new), stop.limit()), (Look::Over, Some(Limit::Pids)));
+        assert!(stop.has_acted());
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! Here is the loop and what arrives by itself. [`requests`](super::requests) is what is asked,
 //! [`finish`](super::finish) an execution's end, [`recover`](super::recover) the rollback point,
-//! [`lifetime`](super::lifetime) the session's own start and end.
+//! [`capture`](super::capture) the shell's state as text, [`lifetime`](super::lifetime) the session's own start and end.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,11 +30,13 @@ use trl_sys::tree::{self, Proc};
 use super::alarm::Alarm;
 use super::approval::Held;
 use super::body::Body;
+use super::capture::Restoration;
 use super::handle::Session;
 use super::messages::{Ending, Manner, Message, Order, Reply};
-use super::phase::{EndPlan, Phase, Renewing, Then};
+use super::phase::{Dump, EndPlan, Phase, Renewing, Then};
 use super::run::Run;
 use super::stop::{Look, Stop};
+use crate::checkpoint::{Captured, Checkpoint, Heard};
 use crate::engine::Engine;
 use crate::seats::Seat;
 use crate::shell::channel::Source;
@@ -76,6 +78,18 @@ pub struct Task {
     pub(super) renewals_failed: u8,
     /// Held while a command runs.
     pub(super) busy: Option<Seat>,
+    /// What its commands were given in confidence.
+    pub(super) heard: Heard,
+    /// Who waits for its shell's state.
+    pub(super) captures: Vec<Reply<Captured>>,
+    /// Commands it had run when its state was last taken.
+    pub(super) taken_at: u64,
+    /// When its state is due on disk.
+    pub(super) keep_at: Option<Instant>,
+    /// What its next fresh shell is to begin with.
+    pub(super) from: Option<Box<Checkpoint>>,
+    /// Who waits for that.
+    pub(super) restore_reply: Option<Reply<Restoration>>,
     /// Its place among the sessions the daemon may have.
     pub(super) seat: Option<Seat>,
 }
@@ -84,10 +98,11 @@ pub struct Task {
 pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Start) {
     let (sender, inbox) = mpsc::channel(INBOX);
     session.connect(sender);
-    let (created, direct) = match start {
-        Start::Now { created, direct } => (Some(created), direct),
-        Start::WithFirstCommand => (None, None),
+    let (created, direct, from) = match start {
+        Start::Now { created, direct } => (Some(created), direct, None),
+        Start::WithFirstCommand { from } => (None, None, from),
     };
+    let taken_at = session.public().commands;
     let mut task = Task {
         session,
         engine,
@@ -108,6 +123,12 @@ pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Star
         renewing: None,
         renewals_failed: 0,
         busy: None,
+        heard: Heard::default(),
+        captures: Vec::new(),
+        taken_at,
+        keep_at: None,
+        from,
+        restore_reply: None,
         seat: Some(seat),
     };
     if task.created.is_none() {
@@ -130,7 +151,10 @@ pub enum Start {
         direct: Option<Order>,
     },
     /// A session that is opened again costs nothing until it is used.
-    WithFirstCommand,
+    WithFirstCommand {
+        /// The state its shell is to have.
+        from: Option<Box<Checkpoint>>,
+    },
 }
 
 impl Task {
@@ -320,8 +344,14 @@ impl Task {
                 .detail("stderr", said);
                 self.start_failed(error);
             }
-            Phase::Restoring { .. } => self.restore_failed(),
-            Phase::Idle | Phase::Dumping { .. } => self.recover(Then::Replace),
+            Phase::Restoring { .. } | Phase::Dumping { purpose: Dump::Fresh(_) | Dump::Result(_), .. } => {
+                self.restore_failed()
+            }
+            Phase::Dumping { .. } => {
+                self.refuse_captures("the shell ended");
+                self.recover(Then::Replace);
+            }
+            Phase::Idle => self.recover(Then::Replace),
             Phase::Ending(stop) => stop.hurry(),
             Phase::Absent
             | Phase::Awaiting { .. }
@@ -374,6 +404,9 @@ impl Task {
             self.renewal_failed();
         }
         self.watch_limits(now);
+        if self.ending.as_ref().and_then(|plan| plan.tell_by).is_some_and(|at| now >= at) {
+            self.publish_early();
+        }
         match &mut self.phase {
             Phase::Running(run) => {
                 if run.stop.is_none() && run.deadline.is_some_and(|d| now >= d) {
@@ -474,12 +507,16 @@ impl Task {
             | Phase::Promoting { until, .. }
             | Phase::LettingGo { until, .. } => Some(*until),
             Phase::Ending(stop) => Some(stop.look_at),
-            Phase::Idle if self.renewing.is_none() => self.renew_at,
+            Phase::Idle if self.renewing.is_none() => self.renew_at.or(self.keep_at),
             Phase::Idle => None,
             Phase::Absent | Phase::Awaiting { .. } | Phase::Over => None,
         };
         let renewing = self.renewing.as_ref().map(|r| r.until);
-        [own, renewing, self.next_watch(), self.body.as_ref().and_then(soon)].into_iter().flatten().min()
+        let telling = self.ending.as_ref().and_then(|plan| plan.tell_by);
+        [own, renewing, telling, self.next_watch(), self.body.as_ref().and_then(soon)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     pub(super) fn paused_logs(&self) -> Option<(Arc<crate::output::Log>, Arc<crate::output::Log>)> {

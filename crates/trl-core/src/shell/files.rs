@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use trl_sys::fifo;
 
 use super::feed::Feeder;
-use super::kind::{Kind, Survival};
+use super::kind::Kind;
 use super::{quote::quote, script};
 
 /// The paths as words of shell text.
@@ -119,8 +119,9 @@ impl Files {
 
     fn furnish(&self) -> io::Result<()> {
         let kind = self.paths.kind;
-        let dump = kind.survival() == Survival::Snapshot || kind.rebase_after().is_some();
-        for name in ["c0", "c1", "c2", "s", "n", "o", "e"].into_iter().chain(dump.then_some("d")) {
+        for name in
+            ["c0", "c1", "c2", "s", "n", "o", "e"].into_iter().chain(kind.dumps_often().then_some("d"))
+        {
             match fifo::make(&self.at(name)) {
                 // One that is there already may be just what a shell is about to open.
                 Err(_) if fs::symlink_metadata(self.at(name)).is_ok_and(|m| m.file_type().is_fifo()) => {}

@@ -15,7 +15,7 @@ pub(super) fn text(paths: &Paths, slot: usize) -> String {
     let run = |stdin: &str| run_line(Kind::Fish, paths, stdin);
     let (null, file, fifo) = (run("/dev/null"), run(&paths.stdin_file()), run(&paths.stdin_fifo()));
     let wrapper = format!("builtin source {}", paths.wrapper());
-    let dump_to = paths.dump();
+    let (dump_to, dump) = (paths.dump(), super::dump::text(Kind::Fish));
     format!(
         "{EXIT}
 builtin printf 'P %s\\0' $__trl >{reports}
@@ -26,7 +26,7 @@ case 'p *'
 builtin printf 'P %s\\0' $__trl >{reports}
 case 'h *'
 case 'd *'
-begin; {DUMP}; end >{dump_to} 2>/dev/null
+begin; {dump}; end >{dump_to} 2>/dev/null
 builtin printf 'D %s\\0' $__trl >{reports}
 case 'n *' 'o *' 'b *' 'c *' 'i *' 'j *' 'w *' 'x *'
 for __trw in (builtin string split -- ' ' $__trl)
@@ -61,9 +61,3 @@ end
 
 /// `exit` in a file that is sourced ends only that file. This one leaves a mark, and the loop ends the shell.
 const EXIT: &str = "function exit; builtin set -g __tre; builtin exit $argv; end";
-
-/// Variables, then only the functions that were not there at the start: printing all autoloaded ones takes 37 ms.
-const DUMP: &str = "for n in (builtin set --names -gx); builtin contains -- $n PWD SHLVL; or builtin echo set -gx $n (builtin string escape -- $$n); end; \
-for n in (builtin set --names -g); builtin set -qgx $n; or builtin contains -- $n __trl __trf __trw __trn __trs status history version pipestatus fish_pid hostname FISH_VERSION; or builtin echo set -g $n (builtin string escape -- $$n); end; \
-for n in (builtin functions --all --names); builtin contains -- $n $__trf; or builtin functions $n; end; \
-builtin echo umask (umask)";

@@ -50,11 +50,41 @@ impl Kind {
         })
     }
 
+    /// What a checkpoint calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dash => "dash",
+            Self::Ash => "ash",
+            Self::Bash => "bash",
+            Self::BashAsSh => "bash as sh",
+            Self::Zsh => "zsh",
+            Self::Ksh93 => "ksh93",
+            Self::Fish => "fish",
+        }
+    }
+
+    /// The one a checkpoint calls so.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Dash, Self::Ash, Self::Bash, Self::BashAsSh, Self::Zsh, Self::Ksh93, Self::Fish]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+
+    /// Whether it can print its functions.
+    pub fn prints_functions(self) -> bool {
+        !matches!(self, Self::Dash | Self::Ash)
+    }
+
     pub fn survival(self) -> Survival {
         match self {
             Self::Dash | Self::Ash | Self::Bash | Self::BashAsSh | Self::Zsh => Survival::Clone,
             Self::Ksh93 | Self::Fish => Survival::Snapshot,
         }
+    }
+
+    /// Whether it prints its state in the course of its life: after each command, or to be built anew.
+    pub fn dumps_often(self) -> bool {
+        self.survival() == Survival::Snapshot || self.rebase_after().is_some()
     }
 
     /// What ends a command's text. bash in a subshell, which every promoted clone is, lets the last program of a text

@@ -7,11 +7,13 @@
 //!
 //! - [`kind`]: which shell it is and what it can do.
 //! - [`files`]: the session directory: FIFOs, loop texts, command files.
+//! - [`dump`], [`state`]: its state as text, and back; [`words`] reads what shells print.
 //! - [`wrap`]: one command with its own environment and directory.
 //! - [`channel`]: the daemon's ends of the FIFOs, and what arrives on them.
 //! - [`feed`]: bytes for a command's stdin.
 
 pub mod channel;
+mod dump;
 pub mod feed;
 pub mod files;
 mod fish;
@@ -19,6 +21,8 @@ pub mod kind;
 pub mod quote;
 pub mod report;
 pub mod script;
+pub mod state;
+pub mod words;
 pub mod wrap;
 
 pub use kind::{Kind, Survival};

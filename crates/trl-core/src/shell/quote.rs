@@ -7,14 +7,35 @@ pub fn quote(kind: Kind, value: &str) -> String {
     let mut word = String::with_capacity(value.len() + 2);
     word.push('\'');
     for c in value.chars() {
-        match (kind, c) {
-            (Kind::Fish, '\'' | '\\') => word.extend(['\\', c]),
-            (_, '\'') => word.push_str("'\\''"),
-            _ => word.push(c),
+        match escape(kind, c) {
+            Some(escape) => word.push_str(escape),
+            None => word.push(c),
         }
     }
     word.push('\'');
     word
+}
+
+/// The same for what may be no text.
+pub fn quote_bytes(kind: Kind, value: &[u8]) -> Vec<u8> {
+    let mut word = vec![b'\''];
+    for byte in value {
+        match escape(kind, char::from(*byte)) {
+            Some(escape) => word.extend(escape.as_bytes()),
+            None => word.push(*byte),
+        }
+    }
+    word.push(b'\'');
+    word
+}
+
+fn escape(kind: Kind, c: char) -> Option<&'static str> {
+    match (kind, c) {
+        (Kind::Fish, '\'') => Some("\\'"),
+        (Kind::Fish, '\\') => Some("\\\\"),
+        (_, '\'') => Some("'\\''"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -154,12 +154,12 @@ pub fn text(kind: Kind, paths: &Paths, slot: usize) -> String {
     } else {
         out += "h*) ;;\n";
     }
-    if let Some(dump) = dump(kind) {
-        let place = paths.dump();
-        out += &format!(
-            "d*) {{ {dump}; }} >{place} 2>/dev/null; {builtin} printf 'D %s\\0' \"$__trl\" >{reports};;\n"
-        );
-    }
+    // `||`: nothing in it ends the shell under errexit
+    out += &format!(
+        "d*) {{ {dump}; }} >{place} 2>/dev/null || {builtin} :; {builtin} printf 'D %s\\0' \"$__trl\" >{reports};;\n",
+        dump = super::dump::text(kind),
+        place = paths.dump(),
+    );
     out + &format!("*) {builtin} exit 0;;\nesac\ndone\n}}\n")
 }
 
@@ -255,31 +255,14 @@ fn close_high(kind: Kind) -> &'static str {
     }
 }
 
-/// Prints the state. Options come last: errexit and nounset must not act while the rest is restored.
-fn dump(kind: Kind) -> Option<&'static str> {
-    match kind {
-        Kind::Bash | Kind::BashAsSh => Some(
-            "builtin declare -p; builtin declare -f; builtin alias -p; builtin umask -p; builtin trap -p; builtin shopt -p; builtin set +o",
-        ),
-        Kind::Zsh => Some(
-            "builtin typeset -p; builtin functions; builtin alias -L; builtin print \"umask $(umask)\"; builtin trap; builtin set +o",
-        ),
-        Kind::Ksh93 => Some(
-            // it prints functions without a newline after them
-            "command typeset -p; for __trf in $(command typeset +f); do command typeset -f \"${__trf%%\\(*}\"; command print; done; unset __trf; command alias -p; command print \"umask $(umask)\"; command trap; command set +o",
-        ),
-        Kind::Dash | Kind::Ash | Kind::Fish => None,
-    }
-}
-
 /// Restores a snapshot that stands in the dump file.
 pub fn restore(kind: Kind, paths: &Paths) -> String {
     let place = paths.snapshot();
     match kind {
         Kind::Fish => format!("builtin source {place} >/dev/null 2>/dev/null\ntrue\n"),
         // functions that ksh93 sourced from a file are printed from that file, which will be gone
-        Kind::Ksh93 => format!("eval \"$(<{place})\" >/dev/null 2>/dev/null\n:\n"),
-        _ => format!("{} . {place} >/dev/null 2>/dev/null\n:\n", builtin(kind)),
+        Kind::Ksh93 => format!("\\eval \"$(<{place})\" >/dev/null 2>/dev/null\n\\command :\n"),
+        _ => format!("{0} . {place} >/dev/null 2>/dev/null\n{0} :\n", builtin(kind)),
     }
 }
 

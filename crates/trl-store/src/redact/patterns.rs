@@ -226,7 +226,17 @@ fn header(bytes: &[u8], name_end: usize) -> Option<Range<usize>> {
         .or_else(|| (at(bytes, name_end) == b':').then(|| run(bytes, name_end + 1, blank)))?;
     let from = run(bytes, from, |byte| b"\"'\\".contains(&byte));
     let end = run(bytes, from, |byte| !b"\"'\r\n\\".contains(&byte));
-    (!b"$<".contains(&at(bytes, from))).then_some(from..end)
+    (!b"$<".contains(&at(bytes, from)) && !refers(bytes, from..end)).then_some(from..end)
+}
+
+/// `Bearer $TOKEN`, `Bearer ${TOKEN}`: one variable and nothing else is only the name of a secret.
+fn refers(bytes: &[u8], value: Range<usize>) -> bool {
+    let scheme = run(bytes, value.start, alnum);
+    let word = bytes.get(run(bytes, scheme, blank)..value.end).unwrap_or_default();
+    let Some(name) = word.strip_prefix(b"$") else { return false };
+    let name = name.strip_prefix(b"{").and_then(|name| name.strip_suffix(b"}")).unwrap_or(name);
+    let first = name.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+    first && name.iter().all(|byte| alnum(*byte) || *byte == b'_')
 }
 
 fn userinfo(bytes: &[u8], from: usize) -> Option<Range<usize>> {

@@ -92,6 +92,7 @@ pub(crate) fn answer(new: &NewRequest, state: RequestState, now: Moment) -> Answ
         },
         plan: None,
         grants: Vec::new(),
+        claim: None,
         now,
     }
 }

@@ -5,6 +5,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
@@ -22,6 +23,8 @@ pub(super) struct Seat {
 pub struct Group {
     pub version: Version,
     seats: Vec<Seat>,
+    /// Whether the kernel counts what disks are used for: some of version 1 never do.
+    counts_io: OnceLock<bool>,
 }
 
 /// What a group has used so far. What the kernel does not count here is 0.
@@ -37,13 +40,15 @@ pub struct Reading {
     pub io: Option<(u64, u64)>,
 }
 
+/// v1's file for what disks were used for.
+const SERVICE_BYTES: &str = "blkio.throttle.io_service_bytes";
 /// Of processor time, a share is given out this often.
 const PERIOD_US: u64 = 100_000;
 
 impl Group {
     /// Makes it; a failure leaves nothing.
     pub(super) fn create(version: Version, seats: Vec<Seat>) -> io::Result<Self> {
-        let group = Self { version, seats };
+        let group = Self { version, seats, counts_io: OnceLock::new() };
         for seat in &group.seats {
             if let Err(error) = fs::create_dir(&seat.dir) {
                 let _ = group.remove();
@@ -91,6 +96,11 @@ impl Group {
     /// Processes and threads.
     pub fn limit_pids(&self, most: u64) -> io::Result<()> {
         self.write("pids", "pids.max", &most.to_string())
+    }
+
+    /// Processes and threads in it; 0 where nobody counts them.
+    pub fn tasks(&self) -> u64 {
+        self.read("pids", "pids.current").and_then(|text| text.trim().parse().ok()).unwrap_or(0)
     }
 
     /// In processors.
@@ -152,7 +162,9 @@ impl Group {
         match self.version {
             Version::V2 => Some(sum_of_io_stat(&self.read("io", "io.stat")?)),
             Version::V1 => {
-                Some(sum_of_service_bytes(&self.read("blkio", "blkio.throttle.io_service_bytes")?))
+                let used = sum_of_service_bytes(&self.read("blkio", SERVICE_BYTES)?);
+                let counted = || self.dir("blkio").is_some_and(is_io_counted);
+                (used != (0, 0) || *self.counts_io.get_or_init(counted)).then_some(used)
             }
         }
     }
@@ -223,8 +235,16 @@ impl Group {
 
     /// A group that is there already, for whoever cleans up.
     pub(super) fn found(version: Version, controllers: &[String], dir: &Path) -> Self {
-        Self { version, seats: vec![Seat { controllers: controllers.to_vec(), dir: dir.into() }] }
+        let seats = vec![Seat { controllers: controllers.to_vec(), dir: dir.into() }];
+        Self { version, seats, counts_io: OnceLock::new() }
     }
+}
+
+/// Where nobody above a group, up to the first, has ever used a disk, nobody counts.
+fn is_io_counted(dir: &Path) -> bool {
+    let files = dir.ancestors().map(|above| above.join(SERVICE_BYTES));
+    let texts = files.map_while(|file| fs::read_to_string(file).ok());
+    texts.into_iter().any(|text| sum_of_service_bytes(&text) != (0, 0))
 }
 
 /// `name 17` on a line of its own.
@@ -257,6 +277,22 @@ fn sum_of_service_bytes(text: &str) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn disks_nobody_counts_are_not_said_to_be_unused() {
+        let top = std::env::temp_dir().join(format!("trl-io-counted-{}", std::process::id()));
+        let own = top.join("daemon/session");
+        fs::create_dir_all(&own).expect("a directory");
+        let say = |dir: &Path, text: &str| fs::write(dir.join(SERVICE_BYTES), text).expect("a file");
+        [own.as_path(), own.parent().expect("a parent"), &top].iter().for_each(|dir| say(dir, "Total 0\n"));
+        assert!(!is_io_counted(&own));
+        let seats = vec![Seat { controllers: vec!["blkio".into()], dir: own.clone() }];
+        let group = |seats: Vec<Seat>| Group { version: Version::V1, seats, counts_io: OnceLock::new() };
+        assert_eq!(group(seats.clone()).reading().io, None);
+        say(&top, "8:0 Read 512\n8:0 Write 0\nTotal 512\n");
+        assert_eq!(group(seats).reading().io, Some((0, 0)), "this one just has not used any");
+        fs::remove_dir_all(top).expect("removed");
+    }
 
     #[test]
     fn the_kernels_words_are_read() {

@@ -28,7 +28,7 @@ pub use self::landlock::abi;
 pub use self::offer::missing;
 pub use self::plan::{Effort, Layer, Layers, Net, Plan};
 pub(crate) use self::protect::Protected;
-pub use self::seccomp::Op;
+pub use self::seccomp::{Matters, Op};
 use crate::link::Stage;
 use crate::spawn::Failure;
 

@@ -81,15 +81,24 @@ impl Protected {
         let mut queue = vec![workspace.to_path_buf()];
         let mut seen = 0;
         while let Some(dir) = queue.pop() {
-            let Ok(entries) = fs::read_dir(&dir) else { continue };
-            // HEAD, objects and refs make a git directory of any name
-            let mut marks = 0;
+            let entries = match fs::read_dir(&dir) {
+                Ok(entries) => entries,
+                Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                    self.close(workspace, &dir);
+                    continue;
+                }
+                Err(_) => continue,
+            };
+            // Both of these make a git directory of any name. They stay where they are, or whoever moves one away would
+            // have the next sandbox take it for something else.
+            let mut marks = Vec::new();
             for entry in entries.flatten() {
                 seen += 1;
                 let Ok(kind) = entry.file_type() else { continue };
                 let name = entry.file_name();
-                marks += usize::from(name == "HEAD" && kind.is_file());
-                marks += usize::from((name == "objects" || name == "refs") && kind.is_dir());
+                if (name == "objects" || name == "refs") && kind.is_dir() {
+                    marks.push(entry.path());
+                }
                 match (name == ".git", kind) {
                     (_, kind) if kind.is_dir() => queue.push(entry.path()),
                     (true, kind) if kind.is_file() => self.add(workspace, &entry.path(), Kind::Frozen),
@@ -99,12 +108,24 @@ impl Protected {
             if seen > MOST_NAMES {
                 return Err(io::Error::from_raw_os_error(libc::E2BIG));
             }
-            if marks == 3 || dir.file_name().is_some_and(|name| name == ".git") {
+            let named = dir.file_name().is_some_and(|name| name == ".git");
+            if marks.len() == 2 || named {
                 queue.retain(|below| *below != dir.join("objects"));
                 repositories.push(dir);
+                let pinned = marks.iter().filter(|_| !named);
+                pinned.for_each(|mark| self.add(workspace, mark, Kind::Pinned));
             }
         }
         Ok(repositories)
+    }
+
+    /// What cannot be looked into now could be opened by whoever is inside, who owns it. So nothing in it changes.
+    fn close(&mut self, workspace: &Path, dir: &Path) {
+        let reachable = |path: &&Path| super::place(path).is_ok();
+        match dir.ancestors().take_while(|a| *a != workspace).find(reachable) {
+            Some(dir) => self.add(workspace, dir, Kind::Frozen),
+            None => self.incomplete = true,
+        }
     }
 
     /// Freezes `name` in `dir`, made if it is not there.
@@ -233,6 +254,8 @@ mod tests {
             ("a/b/.git/hooks", Kind::Frozen),
             ("bare", Kind::Pinned),
             ("bare/hooks", Kind::Frozen),
+            ("bare/objects", Kind::Pinned),
+            ("bare/refs", Kind::Pinned),
             ("cases", Kind::Frozen),
             ("tree", Kind::Pinned),
             ("tree/.git", Kind::Frozen),

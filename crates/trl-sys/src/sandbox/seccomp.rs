@@ -5,7 +5,9 @@
 //!
 //! - Unix sockets: `connect` by a name is beyond Landlock's reach, so there are none but pairs, and of those none of
 //!   datagrams, which can be connected anew.
-//! - `clone3` keeps its flags in memory where no filter sees them: it is not there, and C libraries fall back on `clone`.
+//! - `clone3` and `openat2` keep what they ask for in memory where no filter sees it: they are not there, and programs fall
+//!   back on `clone` and `openat`.
+//! - A set-uid program that is made inside would be run outside, with the rights of whoever made it.
 //! - Calls of another architecture have other numbers: they end the program.
 
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -34,10 +36,22 @@ pub enum Op {
     Ipc,
     Personality,
     OthersLimits,
+    SetUid,
+}
+
+/// To whom a refusal matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Matters {
+    Always,
+    /// Programs look whether there is a network, and do without.
+    ToWhoFails,
+    /// Nearly every program tries: the C library asks a name service by a socket before it reads a file, event loops look
+    /// whether there is an io_uring, threads set their own priorities. Who could not do without fails, and says so.
+    ToWhoSays(&'static [&'static str]),
 }
 
 impl Op {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 19] = [
         Self::UnixSocket,
         Self::Network,
         Self::OtherSocket,
@@ -56,6 +70,7 @@ impl Op {
         Self::Ipc,
         Self::Personality,
         Self::OthersLimits,
+        Self::SetUid,
     ];
 
     pub fn name(self) -> &'static str {
@@ -78,13 +93,20 @@ impl Op {
             Self::Ipc => "ipc",
             Self::Personality => "personality",
             Self::OthersLimits => "process-limits",
+            Self::SetUid => "set-uid",
         }
     }
 
-    /// Programs try these and do without when they are refused: the C library asks a name service by a socket before it
-    /// reads a file, event loops look whether there is an io_uring, and threads set their own priorities.
-    pub fn is_often_harmless(self) -> bool {
-        matches!(self, Self::UnixSocket | Self::IoUring | Self::Personality | Self::OthersLimits)
+    /// What a refusal says about the program that met it.
+    pub fn matters(self) -> Matters {
+        match self {
+            Self::UnixSocket => Matters::ToWhoSays(&["socket", "connect", "d-bus", "dbus", "display"]),
+            Self::IoUring => Matters::ToWhoSays(&["io_uring"]),
+            Self::Personality => Matters::ToWhoSays(&["personality"]),
+            Self::OthersLimits => Matters::ToWhoSays(&["priority", "affinity", "limit", "scheduler", "nice"]),
+            Self::Network | Self::OtherSocket => Matters::ToWhoFails,
+            _ => Matters::Always,
+        }
     }
 
     pub(crate) fn from_raw(raw: i32) -> Option<Self> {
@@ -118,6 +140,8 @@ enum When {
         arg: usize,
         values: &'static [u32],
     },
+    /// Each of these arguments has any of its bits.
+    HasAll(&'static [(usize, u32); 2]),
     /// Any of these arguments is not this.
     Unless(&'static [(usize, u32)]),
     /// A socket, by its family.
@@ -147,7 +171,18 @@ fn rules(net: Net, private_ipc: bool) -> Vec<Rule> {
     let always = |calls: &[c::c_long], op: Op| -> Vec<Rule> {
         calls.iter().map(|call| Rule { call: *call, when: When::Always, op }).collect()
     };
-    let mut all = vec![
+    let has = |calls: &[(c::c_long, usize)], bits: u32, op: Op| -> Vec<Rule> {
+        calls
+            .iter()
+            .map(|(call, arg)| Rule { call: *call, when: When::Has { arg: *arg, bits }, op })
+            .collect()
+    };
+    // What is asked most often stands first.
+    let mut all: Vec<Rule> =
+        OPENING.iter().map(|(call, when)| Rule { call: *call, when: *when, op: Op::SetUid }).collect();
+    all.extend(has(&MODES, SET_ID, Op::SetUid));
+    all.extend(has(&MODES_OF_X86, SET_ID, Op::SetUid));
+    all.extend([
         Rule { call: c::SYS_socket, when: When::Family { net }, op: Op::OtherSocket },
         Rule { call: c::SYS_socketpair, when: When::Pair, op: Op::UnixSocket },
         Rule { call: c::SYS_clone, when: When::Has { arg: 0, bits: NAMESPACES }, op: Op::Namespace },
@@ -176,7 +211,7 @@ fn rules(net: Net, private_ipc: bool) -> Vec<Rule> {
             when: When::IsNot { arg: 0, values: &[0, 0x0004_0000, u32::MAX] },
             op: Op::Personality,
         },
-    ];
+    ]);
     all.extend(always(&[c::SYS_setns], Op::Namespace));
     all.extend(always(&[c::SYS_ptrace], Op::Trace));
     let memory = [c::SYS_process_vm_readv, c::SYS_process_vm_writev, c::SYS_pidfd_getfd, c::SYS_kcmp];
@@ -212,6 +247,29 @@ fn rules(net: Net, private_ipc: bool) -> Vec<Rule> {
     }
     all
 }
+
+/// A program that others start and that has its owner's rights then: left in a workspace, it would be a way out for good.
+const SET_ID: u32 = 0o6000;
+/// Flags with which a file is made.
+const MAKES: u32 = (libc::O_CREAT | libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
+/// Since Linux 6.6.
+const FCHMODAT2: libc::c_long = 452;
+/// Calls that give a mode, and where.
+const MODES: [(libc::c_long, usize); 4] =
+    [(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2), (libc::SYS_mknodat, 2)];
+#[cfg(target_arch = "x86_64")]
+const MODES_OF_X86: [(libc::c_long, usize); 3] =
+    [(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const MODES_OF_X86: [(libc::c_long, usize); 0] = [];
+/// Calls whose mode counts only when they make a file.
+#[cfg(target_arch = "x86_64")]
+const OPENING: [(libc::c_long, When); 2] = [
+    (libc::SYS_openat, When::HasAll(&[(2, MAKES), (3, SET_ID)])),
+    (libc::SYS_open, When::HasAll(&[(1, MAKES), (2, SET_ID)])),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OPENING: [(libc::c_long, When); 1] = [(libc::SYS_openat, When::HasAll(&[(2, MAKES), (3, SET_ID)]))];
 
 /// Since Linux 6.15.
 const OPEN_TREE_ATTR: libc::c_long = 467;
@@ -310,9 +368,10 @@ fn filter(net: Net, private_ipc: bool) -> Vec<libc::sock_filter> {
         op(LOAD, NR),
         unless(AT_LEAST, X32, 1),
         op(RETURN, NO_SUCH_CALL),
-        unless(EQUAL, u32::try_from(libc::SYS_clone3).unwrap_or(X32), 1),
-        op(RETURN, NO_SUCH_CALL),
     ];
+    for call in [libc::SYS_clone3, libc::SYS_openat2] {
+        program.extend([unless(EQUAL, u32::try_from(call).unwrap_or(X32), 1), op(RETURN, NO_SUCH_CALL)]);
+    }
     for rule in rules(net, private_ipc) {
         let body = body(rule.when);
         program.push(unless(EQUAL, u32::try_from(rule.call).unwrap_or(X32), body.len()));
@@ -332,6 +391,10 @@ fn body(when: When) -> Vec<libc::sock_filter> {
         When::Always => (vec![], vec![], NOTIFY),
         When::Has { arg: i, bits } => {
             (vec![arg(i)], vec![unless(ANY_BIT, bits, 1), op(RETURN, NOTIFY)], ALLOW)
+        }
+        When::HasAll([(i, bits), (j, more)]) => {
+            let second = vec![arg(*j), unless(ANY_BIT, *more, 1), op(RETURN, NOTIFY)];
+            (vec![arg(*i), unless(ANY_BIT, *bits, second.len())], second, ALLOW)
         }
         When::Is { arg: i, values } => (vec![arg(i)], each(values, NOTIFY), ALLOW),
         When::IsNot { arg: i, values } => (vec![arg(i)], each(values, ALLOW), NOTIFY),
@@ -486,6 +549,25 @@ mod tests {
         assert_eq!(verdict(Net::None, libc::SYS_setpriority, &[0, 0, 5]), ALLOW);
         assert_eq!(verdict(Net::None, libc::SYS_setpriority, &[2, 0, 5]), NOTIFY);
         assert_eq!(verdict(Net::None, libc::SYS_setpriority, &[0, 4711, 5]), NOTIFY);
+    }
+
+    #[test]
+    fn no_program_is_made_that_has_its_makers_rights() {
+        let verdict = |call, args: &[u64]| verdict(Net::All, call, args);
+        let (create, temporary) = (0o100, 0o20_200_000);
+        for mode in [0o4755, 0o2755, 0o6000, 0o10_4000] {
+            assert_eq!(verdict(libc::SYS_fchmod, &[3, mode]), NOTIFY);
+            assert_eq!(verdict(libc::SYS_fchmodat, &[3, 0, mode]), NOTIFY);
+            assert_eq!(verdict(FCHMODAT2, &[3, 0, mode]), NOTIFY);
+            assert_eq!(verdict(libc::SYS_mknodat, &[3, 0, mode]), NOTIFY);
+            assert_eq!(verdict(libc::SYS_openat, &[3, 0, create | 1, mode]), NOTIFY);
+            assert_eq!(verdict(libc::SYS_openat, &[3, 0, temporary, mode]), NOTIFY);
+            // of one that is there already no mode is set, and the argument may be anything
+            assert_eq!(verdict(libc::SYS_openat, &[3, 0, 0o200_000, mode]), ALLOW);
+        }
+        assert_eq!(verdict(libc::SYS_fchmodat, &[3, 0, 0o1777]), ALLOW);
+        assert_eq!(verdict(libc::SYS_openat, &[3, 0, create, 0o777]), ALLOW);
+        assert_eq!(verdict(libc::SYS_openat2, &[]), NO_SUCH_CALL);
     }
 
     #[test]

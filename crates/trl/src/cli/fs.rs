@@ -302,8 +302,14 @@ async fn mkdir(client: &Client, args: MkdirArgs) -> Result<(), Failure> {
     let MkdirArgs { parents, path: PathArgs { whose, path, output } } = args;
     let Found { session_id, workspace_id } = whose.find(client).await?;
     let (path, path_encoding) = wire(&path);
-    let params =
-        MkdirParams { session_id, workspace_id, path, path_encoding, create_dirs: parents.then_some(true) };
+    let params = MkdirParams {
+        session_id,
+        workspace_id,
+        path,
+        path_encoding,
+        create_dirs: parents.then_some(true),
+        approval: None,
+    };
     quietly(client, Method::FsMkdir, &params, output).await
 }
 
@@ -311,7 +317,16 @@ async fn rename(client: &Client, args: MvArgs) -> Result<(), Failure> {
     let Found { session_id, workspace_id } = args.whose.find(client).await?;
     let ((path, path_encoding), (to, to_encoding)) = (wire(&args.from), wire(&args.to));
     let overwrite = args.force.then_some(true);
-    let params = MoveParams { session_id, workspace_id, path, path_encoding, to, to_encoding, overwrite };
+    let params = MoveParams {
+        session_id,
+        workspace_id,
+        path,
+        path_encoding,
+        to,
+        to_encoding,
+        overwrite,
+        approval: None,
+    };
     quietly(client, Method::FsMove, &params, args.output).await
 }
 
@@ -325,6 +340,7 @@ async fn remove(client: &Client, args: RmArgs) -> Result<(), Failure> {
             path,
             path_encoding,
             recursive: args.recursive.then_some(true),
+            approval: None,
         };
         quietly(client, Method::FsRemove, &params, args.output).await?;
     }

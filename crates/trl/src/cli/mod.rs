@@ -11,6 +11,7 @@ mod approve;
 mod attach;
 mod call;
 mod case;
+mod checkpoint;
 mod daemon;
 mod debug;
 mod docs;
@@ -73,6 +74,9 @@ enum Command {
     /// Create, list, inspect, open and end sessions
     #[command(subcommand)]
     Session(session::SessionCommand),
+    /// Keep the state of a session's shell, and give it back
+    #[command(subcommand)]
+    Checkpoint(checkpoint::CheckpointCommand),
     /// List, read, feed, signal and cancel executions
     #[command(subcommand)]
     Exec(exec::ExecCommand),
@@ -115,6 +119,9 @@ enum Command {
     Token(token::TokenCommand),
     /// Show what happens to sessions, executions and terminals, as it happens
     Events(events::EventsArgs),
+    /// Be an MCP server on stdin and stdout: tools for a model, in the daemon's hands
+    #[command(after_long_help = crate::mcp::ABOUT)]
+    Mcp,
     /// Call a method of the wire with JSON parameters
     #[command(after_long_help = docs::methods_help())]
     Call(call::CallArgs),
@@ -166,6 +173,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Stdio(args) => serve_stdio(args, base),
         Command::Run(args) => talk(&base, async |config| run::run(config, args).await),
         Command::Session(command) => talk(&base, async |config| session::run(config, command).await),
+        Command::Checkpoint(command) => talk(&base, async |config| checkpoint::run(config, command).await),
         Command::Exec(command) => talk(&base, async |config| exec::run(config, command).await),
         Command::History(args) => talk(&base, async |config| history::show(config, args).await),
         Command::Term(command) => talk(&base, async |config| term::run(config, command).await),
@@ -183,6 +191,10 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Case(command) => talk(&base, async |config| case::run(config, command).await),
         Command::Token(command) => talk(&base, async |config| token::run(config, command).await),
         Command::Events(args) => talk(&base, async |config| events::follow(config, args).await),
+        Command::Mcp => talk(&base, async |config| {
+            crate::mcp::serve_stdio(config).await.map_err(Failure::Usage)?;
+            Ok(0)
+        }),
         Command::Call(args) => talk(&base, async |config| call::call(config, &args).await),
         Command::Config(command) => settings::show(command, base),
         Command::Completions(args) => docs::completions(&args),

@@ -34,16 +34,20 @@ impl Table {
     }
 }
 
-/// Control characters as their escapes.
+/// Control characters as their escapes, and those that turn the order of others around or are not seen.
 pub(super) fn harmless(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
-        if c.is_control() {
+        if c.is_control() || is_unseen(c) {
             shown.extend(c.escape_default())
         } else {
             shown.push(c)
         }
         shown
     })
+}
+
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{61c}')
 }
 
 fn cut(text: &str) -> String {

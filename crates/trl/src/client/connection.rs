@@ -80,6 +80,11 @@ impl Client {
         (Self { outgoing, tickets, next_id: Arc::new(AtomicU64::new(1)), peer }, Pushes(pushes))
     }
 
+    /// Can anything still be asked?
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(*self.tickets.lock(), Waiting::Open(_))
+    }
+
     /// Asks, and waits for the answer.
     pub(crate) async fn call<R: DeserializeOwned>(
         &self,

@@ -132,6 +132,20 @@ pub(crate) static KEYS: &[Key] = &[
     key!("output.spill_dir", settings.spill_dir, "Where output that falls out of memory goes")
         .default_words("none: it is dropped and counted"),
     key!("output.spill_bytes", settings.spill_bytes, "Bytes one stream may spill").range(0..=TIB),
+    key!("checkpoints.keep", settings.checkpoints.keep, "Kept states of a session's shell, of those made by themselves and of those asked for")
+        .range(1..=10_000),
+    key!(
+        "checkpoints.interval_s",
+        settings.checkpoints.interval,
+        "A session in which something ran has its state written this often; 0 is never"
+    )
+    .range(0..=LONGEST_S),
+    key!("checkpoints.on_close", settings.checkpoints.on_close, "Write the state of a session that closes"),
+    key!(
+        "checkpoints.restore_on_open",
+        settings.checkpoints.restore_on_open,
+        "A session that is opened again has its newest state"
+    ),
     key!(
         "terminals.ring_bytes",
         settings.terminal_ring,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trl_core::doctor::{machine, places, tools};
+use trl_core::doctor::{machine, places, records, tools};
 use trl_core::manager::{Caller, Judging};
 use trl_proto::doctor::{Diagnosis, Finding, Health, LogLines, LogParams};
 use trl_proto::exec::RunParams;
@@ -25,6 +25,8 @@ impl Call<'_> {
         rows.extend(self.programs().await);
         rows.push(places::runtime_dir(engine.place.dir()));
         rows.push(places::private_dir("data_dir", "Data directory", &server.data_dir));
+        rows.push(records::store(engine.store.as_ref(), engine.records.tally()).await);
+        rows.push(records::retention(engine.settings.history_age, engine.settings.history_bytes));
         rows.push(places::descriptors(engine.open_files.usable));
         rows.push(places::memory(engine.settings.min_free_memory_bytes));
         rows.push(machine::approval_boundary(engine.settings.sandbox_mode));

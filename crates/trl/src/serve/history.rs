@@ -1,10 +1,11 @@
 //! What outlives processes: `session.history`, `session.delete`, and results that only the store still has.
 
-use trl_proto::Error;
-use trl_proto::exec::{ResultBody, ResultReply};
+use trl_core::approval::refused;
+use trl_proto::exec::{ExecutionStatus, ResultBody, ResultReply};
 use trl_proto::history::{History, HistoryParams};
+use trl_proto::hitl::RequestState;
 use trl_proto::session::{Deleted, SessionParams};
-use trl_proto::{ExecutionId, SessionId};
+use trl_proto::{Error, ErrorCode, ExecutionId, SessionId};
 
 use super::principal::Past;
 use super::rpc::Call;
@@ -39,11 +40,30 @@ impl Call<'_> {
 
     /// Of an execution that the registry does not know.
     pub(super) async fn recorded_result(&self, id: ExecutionId) -> Result<ResultReply, Error> {
-        let (owner, entry) = self.manager().recorded(&id).await?;
+        let (owner, entry) = match self.manager().recorded(&id).await {
+            Err(error) if error.code == ErrorCode::ExecutionNotFound => {
+                return self.result_of_request(id, error).await;
+            }
+            found => found?,
+        };
         if !self.principal.may_see_past(&owner, &entry.session_id) {
             return Err(self.principal.not_its_own());
         }
         let body = ResultBody::Recorded { execution_id: id, recorded: Box::new(entry.clone()) };
         Ok(ResultReply { status: entry.status, body })
+    }
+
+    /// Of one that never began: a person was asked about it.
+    async fn result_of_request(&self, id: ExecutionId, unknown: Error) -> Result<ResultReply, Error> {
+        let Some((owner, request)) = self.manager().asked_about(&id).await? else { return Err(unknown) };
+        if !self.principal.owns(&owner) {
+            return Err(self.principal.not_its_own());
+        }
+        let status = match request.state {
+            RequestState::Pending => ExecutionStatus::WaitingHitl,
+            RequestState::Approved => ExecutionStatus::Queued,
+            _ => return Err(refused(&request)),
+        };
+        Ok(ResultReply { status, body: ResultBody::NotYet { execution_id: id } })
     }
 }

@@ -7,13 +7,14 @@
 //!       └──────────── outbox (bounded) ◀── replies, pushes (follow) ──┘
 //! ```
 //!
-//! - [`startup`]: the socket's directory, lock and address. - [`auth`]: tokens, tickets, failed attempts.
+//! - [`startup`]: the socket's directory, lock and address. - [`supervisor`]: the service manager. - [`auth`]: tokens, tickets, failed attempts.
 //! - [`http`]: the door for programs and browsers. - [`lines`], [`outbox`]: bytes in, bytes out, both bounded.
 //! - [`connection`]: one client. - [`principal`]: who it is and what it may do.
 //! - [`rpc`]: the dispatch table. - [`doctor`]: what could be better. - [`files`]: those of workspaces. - [`follow`]: pushes after a reply.
 
 mod auth;
 mod cases;
+mod checkpoints;
 mod connection;
 mod doctor;
 mod files;
@@ -25,7 +26,9 @@ mod lines;
 mod outbox;
 mod principal;
 mod rpc;
+mod snapshots;
 mod startup;
+mod supervisor;
 mod terminals;
 mod unified;
 
@@ -44,7 +47,7 @@ use trl_core::session::messages::Manner;
 use trl_core::{Engine, Manager, Settings};
 use trl_proto::system::Stats;
 use trl_store::{Store, StoreError};
-use trl_sys::{harden, limits, sched, zygote};
+use trl_sys::{handover, harden, limits, sched, zygote};
 
 use self::auth::Authority;
 use self::connection::{Client, Connected, Hears, Through};
@@ -52,6 +55,8 @@ use self::files::FileService;
 use self::lines::Lines;
 use self::outbox::ByteSink;
 use self::principal::Principal;
+use self::startup::{Binder, Claim};
+use self::supervisor::Supervisor;
 use crate::config::{Config, HttpAddr, Secret, TOKEN_VARIABLE, WireLimits};
 use crate::paths::PathTooLong;
 
@@ -135,20 +140,30 @@ pub(crate) fn hidden_entry() {
 }
 
 /// `trl serve`: listens until it is told to stop.
-pub(crate) fn daemon(config: Config) -> Result<(), ServeError> {
-    let mut claim = startup::Claim::take(&config.socket)?;
+pub(crate) fn daemon(mut config: Config) -> Result<(), ServeError> {
+    let supervisor = Supervisor::take();
+    let handed = handed_over(&mut config);
+    let binder = if handed.is_some() { Binder::ServiceManager } else { Binder::Daemon };
+    let mut claim = Claim::take(&config.socket, binder)?;
     let settings = config.http.clone();
     let (server, runtime, operator) = prepare(config, Keeps::Records)?;
     let outcome = runtime.block_on(async {
         let door = http::Listener::bind(&settings)?;
-        let listener = claim.listen()?;
+        let listener = match handed {
+            Some(listener) => claim.adopt(listener)?,
+            None => claim.listen()?,
+        };
         tokio::spawn(background(Arc::clone(&server), Signals::listen()?));
         say_ready(&ready_lines(&server, door.as_ref()));
+        supervisor.ready();
         show_login(door.as_ref(), &operator);
         drop(operator);
         let indoors = http::Indoors::new(&server, settings.clone());
         let door = door.map(|door| tokio::spawn(http::serve(Arc::clone(&server), settings, door)));
-        serve(Arc::clone(&server), &indoors, claim, listener).await;
+        tokio::select! {
+            () = serve(Arc::clone(&server), &indoors, claim, listener) => {}
+            () = supervisor.attend(&server) => {}
+        }
         if let Some(door) = door {
             let _ = door.await;
         }
@@ -161,6 +176,14 @@ pub(crate) fn daemon(config: Config) -> Result<(), ServeError> {
     // A search may still go on in its thread, and nobody waits for what it finds.
     runtime.shutdown_timeout(LAST_WORDS);
     outcome
+}
+
+/// The socket a service manager listens on for us; the one in the settings is of no account then.
+fn handed_over(config: &mut Config) -> Option<std::os::unix::net::UnixListener> {
+    let listener = handover::take_listeners().into_iter().next()?;
+    let address = listener.local_addr().ok()?;
+    config.socket = address.as_pathname()?.to_path_buf();
+    Some(listener)
 }
 
 /// `trl stdio`: one client, on stdin and stdout.
@@ -198,6 +221,7 @@ fn prepare(
 ) -> Result<(Arc<Server>, tokio::runtime::Runtime, Secret), ServeError> {
     let operator = auth::operator::load(&mut config)?;
     harden::wipe_env(TOKEN_VARIABLE);
+    harden::outlive_full_files();
     harden::make_undumpable().map_err(ServeError::io("hiding the daemon's memory"))?;
     harden::adopt_orphans().map_err(ServeError::io("adopting orphans"))?;
     sched::take_short_turns();
@@ -303,12 +327,7 @@ impl Signals {
 }
 
 /// The claim is held to the end: another daemon may only come when all of this one is gone.
-async fn serve(
-    server: Arc<Server>,
-    indoors: &http::Indoors,
-    mut claim: startup::Claim,
-    mut listener: UnixListener,
-) {
+async fn serve(server: Arc<Server>, indoors: &http::Indoors, mut claim: Claim, mut listener: UnixListener) {
     let mut stop = server.stop.subscribe();
     let mut clients = JoinSet::new();
     let mut looks = tokio::time::interval(LOOK_AFTER_SOCKET);

@@ -22,6 +22,7 @@ use trl_proto::sandbox::Mode;
 use trl_proto::token::{Ceilings, Making, SandboxMode, Wish};
 use trl_proto::workspace::WorkspaceInfo;
 use trl_proto::{Error, ErrorCode, ExecutionId, Method, Role, SessionId, TerminalId};
+use trl_store::redact::is_secret_name;
 
 use super::Server;
 use super::auth::tokens::Grant;
@@ -167,7 +168,11 @@ impl Principal {
         } else if usual_holds {
             ceilings.sandbox.get_or_insert(usual.into());
         }
-        ceilings.check(&wish, if makes { Making::Session } else { Making::Nothing })
+        ceilings.check(&wish, if makes { Making::Session } else { Making::Nothing })?;
+        match ceilings.sandbox {
+            Some(widest) if widest < SandboxMode::Off => refuse_secrets(&wish),
+            _ => Ok(()),
+        }
     }
 
     /// Of a token that has some.
@@ -357,6 +362,15 @@ fn complete(wish: &mut Wish, case: &Case) {
     wish.runtime = wish.runtime.take().or_else(|| case.spec.runtime.clone());
     let sandbox = case.spec.sandbox.as_ref().and_then(|sandbox| serde_json::to_value(sandbox).ok());
     wish.sandbox = wish.sandbox.take().or(sandbox);
+}
+
+/// Whoever is held to a sandbox is not to have what the daemon knows and it would keep away.
+fn refuse_secrets(wish: &Wish) -> Result<(), Error> {
+    match wish.pass_env.iter().flatten().find(|name| is_secret_name(name)) {
+        None => Ok(()),
+        Some(name) => Err(forbidden(format!("`pass_env`: {name} is a secret of the daemon's by its name"))
+            .hint("the operator may pass it, in the config's `pass_env` or in a case")),
+    }
 }
 
 fn forbidden(message: String) -> Error {

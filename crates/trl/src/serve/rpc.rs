@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use trl_core::execution::Execution;
-use trl_core::manager::Caller;
+use trl_core::manager::{Caller, Created};
 use trl_core::session::messages::{Ending, Manner};
 use trl_proto::envelope::{self, Request};
 use trl_proto::event::{SubscribeParams, Subscribed};
@@ -16,8 +16,8 @@ use trl_proto::exec::{
 use trl_proto::nearest::nearest;
 use trl_proto::sandbox::{Denied, OnDenied};
 use trl_proto::session::{
-    CreateParams, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo, SessionList, SessionParams,
-    SessionState,
+    CreateParams, CreateReply, CreateWaiting, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo,
+    SessionList, SessionParams, SessionState,
 };
 use trl_proto::system::{Info, NoParams, Ping, ShutdownParams, ShuttingDown, Stats};
 use trl_proto::text::incomplete_tail;
@@ -65,6 +65,10 @@ pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer 
         Method::SessionDelete => call.done(call.delete().await),
         Method::SessionHistory => call.done(call.history().await),
         Method::SessionReset => call.done(call.reset().await),
+        Method::CheckpointCreate => call.done(call.create_checkpoint().await),
+        Method::CheckpointList => call.done(call.list_checkpoints().await),
+        Method::CheckpointRestore => call.done(call.restore_checkpoint().await),
+        Method::CheckpointDelete => call.done(call.delete_checkpoint().await),
         Method::ExecRun => call.done(call.run().await),
         Method::ExecStream => call.stream().await,
         Method::ExecStart => call.done(call.start().await),
@@ -210,14 +214,22 @@ impl Call<'_> {
 
     // ---- session
 
-    async fn create(&self) -> Result<SessionInfo, Error> {
+    async fn create(&self) -> Result<CreateReply, Error> {
         let params: CreateParams = self.request.params()?;
         if let Some(id) = &params.workspace_id {
             self.dir_in_workspace(id, Doing::Writing).await?;
         }
-        let session = self.manager().create(params, &self.caller()).await?;
-        self.manager().close_others(&session);
-        Ok(session.info(self.dialect()))
+        match self.manager().create(params, &self.caller()).await? {
+            Created::Up(session) => {
+                self.manager().close_others(&session);
+                Ok(CreateReply::Done(Box::new(session.info(self.dialect()))))
+            }
+            Created::Later { session, request } => Ok(CreateReply::Waiting(CreateWaiting {
+                session_id: session,
+                request_id: request,
+                state: SessionState::WaitingHitl,
+            })),
+        }
     }
 
     async fn list(&self) -> Result<SessionList, Error> {
@@ -238,7 +250,8 @@ impl Call<'_> {
         let params: GetParams = self.request.params()?;
         self.look_back(&params.session_id).await;
         self.principal.check(self.manager(), &params.session_id)?;
-        let session = self.manager().open(&params.session_id, params.secret_env, &self.caller())?;
+        let session =
+            self.manager().open(&params.session_id, params.secret_env, &self.caller(), None).await?;
         self.manager().close_others(&session);
         Ok(session.info(self.dialect()))
     }
@@ -385,6 +398,9 @@ impl Call<'_> {
             return self.recorded_result(params.execution_id).await;
         }
         let execution = self.principal.execution(self.manager(), &params.execution_id)?;
+        if let Some(error) = execution.refused() {
+            return Err(error);
+        }
         let info = execution.info();
         Ok(match execution.finished() {
             Some(finished) => ResultReply {

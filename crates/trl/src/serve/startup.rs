@@ -1,14 +1,14 @@
 //! The socket: a private directory, a lock that one daemon holds, an address nobody else listens on.
 //!
 //! 1. [`Claim::take`] gets the lock, or says who has it.
-//! 2. [`Claim::listen`] binds the address.
+//! 2. [`Claim::listen`] binds the address; [`Claim::adopt`] takes a socket that a service manager has bound.
 //! 3. [`Claim::keep`] looks after it: a socket that somebody removed is bound again. A daemon nobody can reach is one
 //!    nobody can use or stop, and its lock keeps others away.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener as StdListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -22,17 +22,34 @@ pub(crate) struct Claim {
     socket: PathBuf,
     /// Locked; the lock goes with the process, whatever ends it. Holds our pid, for people.
     lock: File,
-    /// The socket as we bound it.
+    /// The socket as it was bound.
     bound: Option<FileId>,
+    binder: Binder,
     /// The socket is gone and could not be made again; said once.
     complained: bool,
 }
 
+/// Who made the socket; only what this daemon made is removed at its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Binder {
+    Daemon,
+    /// It listens there whether or not a daemon runs.
+    ServiceManager,
+}
+
 impl Claim {
-    pub(crate) fn take(socket: &Path) -> Result<Self, ServeError> {
+    pub(crate) fn take(socket: &Path, binder: Binder) -> Result<Self, ServeError> {
         paths::check_socket(socket)?;
         check_place(socket)?;
-        Ok(Self { socket: socket.into(), lock: take_lock(socket)?, bound: None, complained: false })
+        let lock = take_lock(socket, binder)?;
+        Ok(Self { socket: socket.into(), lock, bound: None, binder, complained: false })
+    }
+
+    /// Listens on what is bound already.
+    pub(crate) fn adopt(&mut self, listener: StdListener) -> Result<UnixListener, ServeError> {
+        self.bound = FileId::at(&self.socket);
+        let adopted = listener.set_nonblocking(true).and_then(|()| UnixListener::from_std(listener));
+        adopted.map_err(ServeError::io(format!("listening on {}", self.socket.display())))
     }
 
     /// Binds; a stale socket of a dead daemon is replaced.
@@ -45,7 +62,7 @@ impl Claim {
         };
         let what = format!("listening on {}", self.socket.display());
         let (listener, id) = bind().map_err(ServeError::io(what))?;
-        self.bound = Some(id);
+        (self.bound, self.binder) = (Some(id), Binder::Daemon);
         Ok(listener)
     }
 
@@ -77,7 +94,7 @@ impl Claim {
     /// When the lock file went too, another daemon may hold the one that is there now.
     fn regain(&mut self) -> Result<UnixListener, ServeError> {
         if !self.holds_lock() {
-            self.lock = take_lock(&self.socket)?;
+            self.lock = take_lock(&self.socket, Binder::Daemon)?;
         }
         self.listen()
     }
@@ -105,14 +122,14 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        if self.is_ours() {
+        if self.is_ours() && self.binder == Binder::Daemon {
             remove_socket(&self.socket);
         }
     }
 }
 
 /// Makes what is missing on the way to the lock.
-fn take_lock(socket: &Path) -> Result<File, ServeError> {
+fn take_lock(socket: &Path, binder: Binder) -> Result<File, ServeError> {
     let dir = socket.parent().filter(|d| !d.as_os_str().is_empty());
     let dir = dir.ok_or_else(|| ServeError::SocketDir(format!("{} has no directory", socket.display())))?;
     make_private(dir)?;
@@ -121,7 +138,9 @@ fn take_lock(socket: &Path) -> Result<File, ServeError> {
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Err(ServeError::AlreadyRunning { socket: socket.into(), pid: read_pid(&mut lock) });
     }
-    if let Ok(other) = UnixStream::connect(socket) {
+    if binder == Binder::Daemon
+        && let Ok(other) = UnixStream::connect(socket)
+    {
         // Its lock file was removed, and this one is new. It says who is there, like the one before.
         let pid = peer_pid(&other);
         pid.and_then(|pid| write_pid(lock, pid).ok());

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use trl_core::execution::Execution;
+use trl_core::execution::{Execution, Taking, Teller};
 use trl_core::manager::checked_output_bytes;
 use trl_core::progress::From;
 use trl_core::session::messages::AfterInput;
@@ -45,7 +45,7 @@ impl Call<'_> {
         }
         let on_disconnect = params.on_disconnect.unwrap_or_default();
         let approval = params.approval.unwrap_or_default();
-        let execution = self.manager().start(params, &self.caller()).await?;
+        let execution = self.manager().start(params, &self.caller(), deadline).await?;
         self.watch_connection(&execution, on_disconnect);
         match approval {
             Approval::Return => {
@@ -88,31 +88,47 @@ impl Call<'_> {
         if only_waits {
             return Ok((0, From::LastTold));
         }
-        let length = bytes.len() as u64;
-        if let Some(id) = &params.input_id {
-            if id.is_empty() || id.len() > LONGEST_INPUT_ID {
-                return Err(Error::invalid(format!("`input_id` must have 1 to {LONGEST_INPUT_ID} bytes")));
+        let Some(id) = params.input_id else {
+            let written = in_time(deadline, self.write(execution, bytes, then, None)).await?;
+            return Ok((written, From::LastTold));
+        };
+        if id.is_empty() || id.len() > LONGEST_INPUT_ID {
+            return Err(Error::invalid(format!("`input_id` must have 1 to {LONGEST_INPUT_ID} bytes")));
+        }
+        let taking = execution.told().take_input(&id, &(&bytes, then == AfterInput::Close))?;
+        match taking {
+            Taking::Before(input) => {
+                let began = input.began;
+                Ok((in_time(deadline, input.outcome()).await?, From::At(began)))
             }
-            if let Some(began) = execution.told().take_input(id) {
-                return Ok((length, From::At(began)));
+            Taking::Now(teller) => {
+                let written =
+                    in_time(deadline, self.write(execution, bytes, then, Some((id, teller)))).await?;
+                Ok((written, From::LastTold))
             }
         }
-        // A task of its own: who stops waiting must not take back what was said to be taken.
+    }
+
+    /// In a task of its own: who stops waiting must not take back what was said to be taken.
+    async fn write(
+        &self,
+        execution: &Arc<Execution>,
+        bytes: Vec<u8>,
+        then: AfterInput,
+        named: Option<(String, Teller)>,
+    ) -> Result<u64, Error> {
         let (manager, subject) = (Arc::clone(self.manager()), Arc::clone(execution));
-        let taken = tokio::spawn(async move {
+        let writing = tokio::spawn(async move {
             let outcome = manager.input(&subject.id, bytes, then).await;
-            if let (Err(_), Some(id)) = (&outcome, &params.input_id) {
-                subject.told().forget_input(id);
+            if let Some((id, teller)) = named {
+                if outcome.is_err() {
+                    subject.told().forget_input(&id);
+                }
+                teller.send_replace(Some(outcome.clone()));
             }
             outcome
         });
-        let taken = async { taken.await.unwrap_or_else(|e| Err(Error::internal(e.to_string()))) };
-        let written = match deadline {
-            None => taken.await?,
-            // what does not fit in time stands in line, and is read when the process gets to it
-            Some(deadline) => tokio::time::timeout_at(deadline.into(), taken).await.unwrap_or(Ok(0))?,
-        };
-        Ok((written, From::LastTold))
+        writing.await.unwrap_or_else(|e| Err(Error::internal(e.to_string())))
     }
 
     pub(super) async fn wait(&self) -> Result<Waited, Error> {
@@ -137,6 +153,17 @@ impl Call<'_> {
         let size = checked_size(params.cols, params.rows)?;
         let terminal = self.manager().resize(&execution_id, size).await?;
         Ok(Resized { execution_id, terminal_id: terminal.spec.id.clone(), cols: size.cols, rows: size.rows })
+    }
+}
+
+/// What does not fit in time stands in line, and is read when the process gets to it.
+async fn in_time(
+    deadline: Option<Instant>,
+    written: impl Future<Output = Result<u64, Error>>,
+) -> Result<u64, Error> {
+    match deadline {
+        None => written.await,
+        Some(deadline) => tokio::time::timeout_at(deadline.into(), written).await.unwrap_or(Ok(0)),
     }
 }
 

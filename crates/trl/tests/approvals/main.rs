@@ -5,10 +5,12 @@ mod answers;
 mod cases;
 mod cli;
 mod fresh;
+mod later;
 mod names;
 mod requests;
 mod restart;
 mod roles;
+mod shown;
 
 use serde_json::{Value, json};
 use trl_testkit::{Builder, Client, Daemon, Session, Shell};

@@ -25,6 +25,10 @@ fn one_screen_says_what_this_machine_can_do() {
     assert_eq!(row(&found, "daemon")["status"], "ok");
     assert_eq!(row(&found, "pidfd")["status"], "ok");
     assert_eq!(row(&found, "approval_boundary")["value"], "advisory");
+    let store = row(&found, "store");
+    assert_eq!(store["status"], "ok", "{store}");
+    assert!(store["value"].as_str().expect("a path").contains("store.db: "), "{store}");
+    assert!(row(&found, "history")["value"].as_str().expect("a time").starts_with("kept for "));
     assert!(row(&found, "shell.sh")["value"].as_str().expect("a path").starts_with('/'));
     if let Some(bash) = Shell::Bash.program() {
         let value = row(&found, "shell.bash")["value"].as_str().expect("a path");

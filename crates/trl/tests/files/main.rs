@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 mod access;
+mod asked;
 mod cli;
 mod http;
 mod races;

@@ -72,3 +72,60 @@ fn figures_and_log_tell_of_the_runtime() {
         assert!(line.contains(&id), "{line}");
     }
 }
+
+/// The fields of the last line of the log about this.
+fn logged(log: &str, event: &str, fields: &[&str]) {
+    let line = log.lines().rfind(|line| line.contains(&format!("{event}: ")));
+    let line = line.unwrap_or_else(|| panic!("no {event} in\n{log}"));
+    for field in fields {
+        assert!(line.contains(&format!(" {field}=")), "{field} is not in {line}");
+    }
+}
+
+#[test]
+fn every_event_of_the_runtime_is_in_the_log_with_its_fields_and_counted() {
+    let mut daemon =
+        builder().http().set("log", "level", "\"debug\"").set("cases", "default", "\"base\"").start();
+    daemon.dir().dir("config/trl/cases");
+    daemon.dir().file("config/trl/cases/base.yaml", "approval: {default: ask}\n");
+    let (mut client, mut operator) = (daemon.client(), daemon.operator());
+    let id = create(&mut client, json!({}));
+    let mut watcher = daemon.client();
+    watcher.ok("session.events", json!({"session_id": id}));
+    let ask = json!({"session_id": id, "command": "true", "approval": "return"});
+    let asked = client.ok("exec.run", ask);
+    assert_eq!(watcher.event("hitl.requested")["request_id"], asked["request_id"]);
+    let http = daemon.http().with_token(&daemon.operator_token());
+    let figure = |name: &str| {
+        let text = http.get("/metrics").text();
+        let line = text.lines().find(|line| line.starts_with(&format!("{name} "))).map(str::to_string);
+        line.unwrap_or_else(|| panic!("no {name} in {text}"))
+            .rsplit(' ')
+            .next()
+            .unwrap()
+            .parse::<f64>()
+            .unwrap()
+    };
+    assert_eq!((figure("trl_requests_pending"), figure("trl_session_runtimes")), (1.0, 1.0));
+    let request = operator.ok("hitl.get", json!({"request_id": asked["request_id"]}));
+    let answer =
+        json!({"request_id": request["request_id"], "digest": request["digest"], "decision": "approve"});
+    operator.ok("hitl.respond", answer);
+    assert_eq!(watcher.event("hitl.resolved")["state"], "approved");
+    assert_eq!(watcher.event("exec.finished")["execution_id"], asked["execution_id"]);
+    let counted = ["trl_requests_pending", "trl_requests_answered_total", "trl_approval_wait_seconds_count"];
+    assert_eq!(counted.map(&figure), [0.0, 1.0, 1.0]);
+    figure("trl_execution_build_us_total");
+    client.call("session.info", json!({"session_id": "s-nothere2"})).unwrap_err();
+    assert!(figure("trl_session_hits_total") + figure("trl_session_misses_total") >= 1.0);
+
+    let log = daemon.log();
+    logged(&log, "runtime.session.ready", &["sessionId", "caseId"]);
+    logged(&log, "runtime.execution.start", &["sessionId", "executionId"]);
+    logged(&log, "runtime.execution.end", &["sessionId", "durationMs", "status"]);
+    logged(&log, "runtime.hitl.pending", &["requestId", "actionType", "sessionId"]);
+    logged(&log, "runtime.hitl.resolved", &["requestId", "actionType", "state"]);
+    logged(&log, "runtime.cache.miss", &["sessionId", "what", "found"]);
+    logged(&log, "runtime.fallback.defaultConfig", &["sessionId", "reason"]);
+    daemon.stop();
+}

@@ -58,6 +58,40 @@ fn a_fork_bomb_is_contained() {
     beside.is_unharmed();
 }
 
+/// Whether the kernel refuses their forks or the daemon ends them: the shell goes on, with its rollback point.
+#[test]
+fn what_is_left_running_does_not_take_the_shells_place() {
+    let daemon = daemon();
+    let mut session = session(&daemon, json!({"pids": 20}));
+    session.run("x=1; cd /usr");
+    let many = session.run("i=0; while [ $i -lt 40 ]; do sleep 9753 & i=$((i+1)); done 2>/dev/null");
+    // without the kernel's help they are counted now and then, and this is over soon
+    if many.json["usage"]["backend"] != "rlimits" {
+        assert_eq!(many.json["usage"]["limit_hit"], "pids", "{}", many.json);
+    }
+    session.run("x=2");
+    let ended = session.run("exit 3");
+    assert_eq!((ended.code, ended.shell_state.as_str()), (3, "rolled_back"), "{}", ended.json);
+    let after = session.run("echo $x; pwd");
+    assert_eq!((after.out().as_str(), after.shell_state.as_str()), ("2\n/usr\n", "kept"));
+    session.destroy();
+    assert_eq!(daemon.client().ok("system.stats", json!({}))["resets"], 0);
+    assert!(!daemon.log().contains("could not be renewed"), "{}", daemon.log());
+}
+
+/// Its children are killed for being too many; that they were is said, however fast it ends then.
+#[test]
+fn who_ends_well_after_a_storm_has_met_the_limit_all_the_same() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    for _ in 0..8 {
+        let params = json!({"command": format!("{FORK_BOMB}; b 0 1 2>/dev/null & wait; exit 0"),
+            "limits": {"pids": 40}, "yield_ms": 30_000});
+        let done = client.ok("exec.start", params);
+        assert_eq!(done["usage"]["limit_hit"], "pids", "{done:.600}");
+    }
+}
+
 #[test]
 fn a_fork_bomb_in_the_background_does_not_outlive_its_session() {
     let mut beside = Beside::new();
@@ -178,6 +212,7 @@ fn a_direct_command_is_held_to_its_limits_too() {
 #[test]
 fn a_started_process_is_held_to_its_own_limits() {
     let daemon = daemon();
+    let backend = backend(&daemon);
     let mut client = daemon.client();
     for (tty, limits, command, hit) in [
         (false, json!({"memory_bytes": 32 * MIB}), "head -c 400000000 /dev/zero | tail", "memory_bytes"),
@@ -192,6 +227,8 @@ fn a_started_process_is_held_to_its_own_limits() {
         let result = client.ok("exec.result", json!({"execution_id": started["execution_id"]}));
         assert_eq!(result["usage"]["limit_hit"], hit, "{started} {result:.300}");
         assert_eq!(result["usage"]["scope"], "execution", "{result:.300}");
+        assert_eq!(result["usage"]["backend"], backend, "{result:.300}");
+        assert_eq!(result["usage"]["not_enforced"], json!([]), "{result:.300}");
     }
     let mut session = daemon.session(Shell::Dash);
     let inside = json!({"command": "true", "session_id": session.id, "limits": {"pids": 5}});

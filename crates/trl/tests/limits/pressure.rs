@@ -32,15 +32,20 @@ fn sessions_at_rest_make_room_and_the_daemon_goes_on() {
     );
     let wrapper = scratch.program("trl", &script);
     let daemon = Builder::new(wrapper).set("machine", "min_free_memory_bytes", 64 * MIB).start();
+    let mut working = daemon.session(Shell::Dash);
+    working.run("sleep 97531 >/dev/null 2>&1 & job=$!");
     let mut idle = daemon.session(Shell::Dash);
     idle.run("cd /usr");
     let mut busy = daemon.session(Shell::Dash);
     let running = busy.start("sleep 3; echo done", json!({}));
     show(10 * MIB);
     eventually("the idle one is closed", || idle.state() == "closed");
+    // It has done nothing for longer, and would have been the first.
+    assert_eq!(working.state(), "idle", "who has left something running does not rest");
     let error = daemon.client().call("session.create", json!({})).expect_err("refused");
     assert_eq!(error.code, "RESOURCE_PRESSURE", "{}", error.json);
     assert_eq!(busy.finish(running).expect("a result").out(), "done\n", "who works is left alone");
+    assert_eq!(working.run("kill $job && echo alive").out(), "alive\n");
     show(1000 * MIB);
     let id = idle.id.clone();
     eventually("it can be opened again", || {

@@ -2,9 +2,10 @@
 //!
 //! - [`escapes`]: each of [`rows`] is an attempt by a real program that works without a sandbox. - [`bombs`]: what only
 //!   limits hold. - [`works`]: what people run. What was seen of all these is in `docs/sandbox.md` ([`document`]).
-//! - [`wire`]: asking for a sandbox, and who may ask for which. - [`denial`]: what a result says of a refusal.
+//! - [`again`]: what one sandbox leaves behind for the next. - [`wire`]: asking for a sandbox, and who may ask for which. - [`denial`]: what a result says of a refusal.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
+mod again;
 mod bombs;
 mod denial;
 mod document;

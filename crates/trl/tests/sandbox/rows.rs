@@ -178,6 +178,12 @@ pub(crate) static FILES: &[Row] = &[
         stage.outside.join("file").metadata().unwrap().uid() == 1
     })
     .needs(Needs::Root),
+    row(
+        "make a set-uid program",
+        "cp /bin/true s && chmod 4755 s; cp /bin/true g && chmod g+s g; python3 tries.py set_uid o; \
+         [ -u s ] || [ -g g ] || [ -u o ] && echo ESCAPED",
+        says,
+    ),
     row("make a device", "mknod inside/null c 1 3 && echo ESCAPED", says).needs(Needs::Root),
     row(
         "change a setting of the kernel",

@@ -47,6 +47,43 @@ fn input_of_one_id_is_taken_once_and_its_reply_can_be_had_again() {
 }
 
 #[test]
+fn another_input_of_the_same_id_is_refused() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    let (id, _) = start(&mut client, json!({"command": "while read x; do echo \"<$x>\"; done"}));
+    client.ok("exec.input", json!({"execution_id": id, "data": "a\n", "input_id": "i"}));
+    for other in [json!({"data": "b\n"}), json!({"data": "a\n", "close": true})] {
+        let mut params = json!({"execution_id": id, "input_id": "i"});
+        params.as_object_mut().unwrap().extend(other.as_object().unwrap().clone());
+        let error = client.refused("INVALID_PARAMS", "exec.input", params);
+        assert!(error.message.contains("input_id"), "{}", error.message);
+    }
+    let again = client.ok("exec.input", json!({"execution_id": id, "data": "a\n", "input_id": "i"}));
+    assert_eq!(again["written_bytes"], 2);
+    client.ok("exec.input", json!({"execution_id": id, "close": true}));
+    assert_eq!(wait(&mut client, &id, json!({}))["stdout"], "<a>\n");
+}
+
+#[test]
+fn input_that_waits_is_not_said_to_be_taken_when_it_is_sent_again() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    let dir = daemon.dir().path();
+    let (id, _) = start(&mut client, json!({"command": "mkfifo f; read go <f; wc -c", "working_dir": dir}));
+    let large = "x".repeat(1 << 20);
+    let in_time = json!({"execution_id": id, "data": large, "input_id": "i", "yield_ms": 250});
+    for _ in 0..2 {
+        assert_eq!(client.ok("exec.input", in_time.clone())["written_bytes"], 0);
+    }
+    let waits = json!({"execution_id": id, "data": large, "input_id": "i"});
+    let waiting = client.send("exec.input", waits);
+    daemon.client().ok("exec.run", json!({"command": "echo >f", "working_dir": dir}));
+    assert_eq!(client.reply(waiting).unwrap()["written_bytes"], 1 << 20);
+    client.ok("exec.input", json!({"execution_id": id, "close": true}));
+    assert_eq!(wait(&mut client, &id, json!({}))["stdout"], "1048576\n", "once");
+}
+
+#[test]
 fn input_nobody_reads_holds_no_call_up() {
     let daemon = daemon();
     let mut client = daemon.client();

@@ -1,5 +1,7 @@
+use rustix::process::Signal;
 use serde_json::json;
-use trl_testkit::bytes_of;
+use trl_testkit::process::signal;
+use trl_testkit::{Client, bytes_of, eventually, procs_matching, sleeper, wait_gone};
 
 use super::{builder, daemon, start, wait};
 
@@ -79,6 +81,10 @@ fn a_command_in_a_session_is_the_same_thing() {
         let error = client.refused("INVALID_PARAMS", "exec.start", params);
         assert!(error.message.contains(field) && error.hint.is_some(), "{}", error.message);
     }
+    let beside = json!({"session_id": session, "command": "true", "sandbox": "read-only"});
+    let hints = ["exec.run", "exec.start"]
+        .map(|method| client.refused("INVALID_PARAMS", method, beside.clone()).hint);
+    assert_eq!(hints[0], hints[1]);
 }
 
 #[test]
@@ -140,7 +146,59 @@ fn nothing_of_it_is_left_when_it_ends() {
     let done = client.ok("exec.start", json!({"command": "setsid sleep 1000 & echo $!", "yield_ms": 30000}));
     let pid: i32 = done["stdout"].as_str().unwrap().trim().parse().unwrap();
     assert_eq!(done["status"], "done");
-    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} lives on");
+    wait_gone(pid);
+}
+
+#[test]
+fn what_it_left_behind_does_not_hold_its_result_up() {
+    // Whoever waited for that would wait for longer than a call may.
+    let daemon = builder().set("exec", "grace_s", 60).start();
+    let mut client = daemon.client();
+    let sleeper = sleeper();
+    let command = format!("mkfifo f; (trap '' TERM; echo >f; exec {sleeper}) & read up <f; echo hi; exit 4");
+    let params = json!({"command": command, "working_dir": daemon.dir().path(), "yield_ms": 30_000});
+    let done = client.ok("exec.start", params);
+    assert_eq!((&done["status"], &done["stdout"]), (&json!("done"), &json!("hi\n")), "{done}");
+    assert_eq!((&done["exit_code"], &done["shell_state"]), (&json!(4), &json!("ended")));
+    let session = json!({"session_id": done["session_id"], "force": true});
+    assert_eq!(procs_matching(&sleeper).len(), 1, "it has its grace");
+    client.ok("session.destroy", session);
+    assert!(procs_matching(&sleeper).is_empty());
+}
+
+/// The keeper of the next one stands ready, and is held up as by a large workspace to look through.
+fn hold_up_the_next(client: &mut Client) -> i32 {
+    client.ok("exec.start", json!({"command": "true"}));
+    eventually("one keeper is there", || procs_matching("trl-keeper").len() == 1);
+    let keeper = procs_matching("trl-keeper")[0];
+    signal(keeper, Signal::STOP);
+    keeper
+}
+
+#[test]
+fn one_that_takes_long_to_begin_is_told_of_in_time() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    let keeper = hold_up_the_next(&mut client);
+    let (id, first) = start(&mut client, json!({"command": "echo on", "timeout_s": 60}));
+    assert_eq!((&first["status"], &first["elapsed_ms"]), (&json!("queued"), &json!(0)), "{first}");
+    assert_eq!(client.ok("exec.result", json!({"execution_id": id}))["status"], "queued");
+    signal(keeper, Signal::CONT);
+    let done = wait(&mut client, &id, json!({}));
+    assert_eq!((&done["status"], &done["stdout"]), (&json!("done"), &json!("on\n")));
+    assert!(done["waited_ms"].as_u64().unwrap() >= 250, "its beginning was waited for: {done}");
+}
+
+#[test]
+fn one_that_is_ended_before_it_begins_is_over_all_the_same() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    hold_up_the_next(&mut client);
+    let (id, first) = start(&mut client, json!({"command": "echo on"}));
+    assert_eq!(first["status"], "queued", "{first}");
+    client.ok("session.destroy", json!({"session_id": first["session_id"], "force": true}));
+    let done = wait(&mut client, &id, json!({}));
+    assert_eq!((&done["status"], &done["cancelled"]), (&json!("done"), &json!(true)), "{done}");
 }
 
 #[test]
@@ -172,9 +230,12 @@ fn what_makes_no_sense_is_refused_and_leaves_nothing() {
         json!({"command": "true", "queue": true}),
         json!({"command": "true", "max_output_bytes": 1}),
         json!({"command": "true", "yield": 1}),
+        json!({"command": "tr\0ue"}),
     ] {
         client.refused("INVALID_PARAMS", "exec.start", params);
     }
+    let error = client.refused("INVALID_PARAMS", "exec.start", json!({"command": "tr\0ue"}));
+    assert!(error.message.contains("command"), "{}", error.message);
     client.refused("SHELL_NOT_FOUND", "exec.start", json!({"argv": ["no-such-program"]}));
     client.refused(
         "WORKING_DIR_INVALID",

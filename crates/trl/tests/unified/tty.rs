@@ -103,3 +103,24 @@ fn events_tell_where_it_runs() {
     assert_eq!((&ended["execution_id"], &ended["exit_code"]), (&json!(id), &json!(2)));
     assert!(ended.get("session_id").is_none());
 }
+
+#[test]
+fn what_of_a_flood_is_not_told_is_counted() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    let params =
+        json!({"command": "seq 1 100000", "max_output_bytes": 1000, "tty": true, "yield_ms": 30_000});
+    let done = client.ok("exec.start", params);
+    let text = done["stdout"].as_str().unwrap();
+    assert!(
+        text.ends_with("100000\r\n") && text.len() == 1000,
+        "of what is kept all that fits: {}",
+        text.len()
+    );
+    let gap = json!({"from": 0, "to": done["stdout_bytes"].as_u64().unwrap() - 1000});
+    assert_eq!((&done["gap"]["stdout"], &done["omitted"]["stdout"]), (&gap, &gap));
+    // of less, less
+    let id = &done["execution_id"];
+    let again = client.ok("exec.result", json!({"execution_id": id}));
+    assert_eq!(again["omitted"]["stdout"], gap);
+}

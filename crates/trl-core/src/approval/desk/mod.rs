@@ -25,18 +25,21 @@ use tokio::sync::{Notify, oneshot};
 use trl_proto::event::Happening;
 use trl_proto::hitl::{
     ApprovalRequest, Decision, RequestListParams, RequestState, Resolution, RespondParams, Scope,
+    Verdict as Judged,
 };
-use trl_proto::{Error, ErrorCode, ExecutionId, RequestId};
+use trl_proto::{CheckpointId, Error, ErrorCode, ExecutionId, RequestId};
+use trl_store::grant::{Grant, GrantKind, NewGrant};
 use trl_store::request::RequestQuery;
 use trl_store::resolve::{self, Resolved};
-use trl_store::run::Claim;
 use trl_store::{Moment, Store, StoreError, failpoint};
 
 use self::audit::Log;
 pub use self::open::{Asking, Plan};
 use self::open::{Open, Waits, owner_of};
-use super::{Answer, Asked};
+use super::rules::granted_by;
+use super::{Answer, Asked, Judgement, denied};
 use crate::clock::Stamp;
+use crate::diagnostics;
 use crate::events::Events;
 use crate::histogram::Histogram;
 
@@ -79,12 +82,26 @@ struct Verdict {
     reason: Option<String>,
 }
 
+/// What is known elsewhere of requests whose daemon is gone.
+pub trait Elsewhere {
+    /// What the rules say of it now.
+    fn judge(&self, request: &ApprovalRequest) -> impl Future<Output = Judgement> + Send;
+    /// Can it be run, from this state?
+    fn may_run(
+        &self,
+        request: &ApprovalRequest,
+        from: Option<&CheckpointId>,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+}
+
 /// A command that was approved when nobody waited for it any more.
 #[derive(Debug)]
 pub struct Detached {
     pub request: ApprovalRequest,
     pub owner: Arc<str>,
     pub plan: Plan,
+    /// The state it is to begin from.
+    pub checkpoint: Option<CheckpointId>,
 }
 
 impl Desk {
@@ -139,8 +156,9 @@ impl Desk {
         let desk = Arc::clone(self);
         async move {
             let (answer, answered) = oneshot::channel();
+            let alone = asking.alone;
             let open = Open::new(asking, answer);
-            if desk.take_grant(&open).await? {
+            if alone && desk.take_grant(&open).await? {
                 return Ok(Asked::Granted);
             }
             let request = open.request.request_id.clone();
@@ -154,7 +172,8 @@ impl Desk {
         let (Some(store), Some(session)) = (&self.store, &open.request.session_id) else { return Ok(false) };
         let now = Moment::now();
         let held = store.grants(session, now).await.map_err(storage)?;
-        if held.is_empty() {
+        let this = |grant: &Grant| matches!(&grant.kind, GrantKind::Once { digest } if *digest == open.request.digest);
+        if !held.iter().any(this) {
             return Ok(false);
         }
         let taken = store.take_grant(session, &open.request.digest, now).await.map_err(storage)?;
@@ -175,12 +194,9 @@ impl Desk {
         }
         failpoint("approval.recorded");
         let (request, owner) = (open.request.clone(), Arc::clone(&open.owner));
+        let open_action = open.action();
         self.inner().open.insert(request.request_id.clone(), open);
-        tracing::info!(
-            target: "runtime.hitl.pending",
-            requestId = %request.request_id, sessionId = request.place(), actionType = "exec",
-            "a command waits for approval"
-        );
+        diagnostics::hitl_pending(&request.request_id, request.place(), open_action);
         self.events.emit(
             &owner,
             Happening::HitlRequested {
@@ -198,12 +214,15 @@ impl Desk {
         &self,
         params: RespondParams,
         by: &str,
-        may_run: impl AsyncFnOnce(&ApprovalRequest) -> Result<(), Error>,
+        elsewhere: &impl Elsewhere,
     ) -> Result<(ApprovalRequest, Option<Detached>), Error> {
         self.ready().await?;
         let _turn = self.answering.lock().await;
         let request = self.pending(&params.request_id).await?;
         let verdict = checked(&request, params, by)?;
+        if verdict.state == RequestState::Approved && verdict.command.is_none() {
+            self.judge_again(&request, elsewhere).await?;
+        }
         let detached = {
             let inner = self.inner();
             let Some(open) = inner.open.get(&request.request_id) else {
@@ -214,21 +233,62 @@ impl Desk {
             }
             open.check_scope(verdict.scope)?;
             match (&open.waits, verdict.state) {
-                (Waits::Gone { redacted: true, plan: Some(_) }, RequestState::Approved) => {
+                (Waits::Gone { redacted: true, plan: Some(_), .. }, RequestState::Approved) => {
                     return Err(Error::invalid("a secret was in this command, and secrets are not kept")
                         .hint("reject it, and have it asked for again"));
                 }
-                (Waits::Gone { plan: Some(plan), .. }, RequestState::Approved) => {
-                    Some((plan.clone(), Arc::clone(&open.owner)))
+                (Waits::Gone { plan: Some(plan), checkpoint, .. }, RequestState::Approved) => {
+                    Some((plan.clone(), Arc::clone(&open.owner), checkpoint.clone()))
                 }
                 _ => None,
             }
         };
-        if detached.is_some() {
-            may_run(&request).await?;
+        if let Some((.., checkpoint)) = &detached {
+            elsewhere.may_run(&request, checkpoint.as_ref()).await?;
         }
         let request = self.settle(&request.request_id, verdict).await?;
-        Ok((request.clone(), detached.map(|(plan, owner)| Detached { request, owner, plan })))
+        let detached = detached.map(|(plan, owner, checkpoint)| Detached {
+            request: request.clone(),
+            owner,
+            plan,
+            checkpoint,
+        });
+        Ok((request, detached))
+    }
+
+    /// A rule may have come since it was asked. What is forbidden now ends here, whatever a person says.
+    async fn judge_again(&self, request: &ApprovalRequest, elsewhere: &impl Elsewhere) -> Result<(), Error> {
+        let here = self.inner().open.get(&request.request_id).map(|open| open.judge(&request.command));
+        let judgement = match here {
+            Some(Some(judgement)) => judgement,
+            _ => elsewhere.judge(request).await,
+        };
+        if judgement.verdict != Judged::Deny {
+            return Ok(());
+        }
+        let reason = judgement.reason.clone().unwrap_or_else(|| "a rule forbids it".into());
+        let verdict = Verdict { state: RequestState::Rejected, reason: Some(reason), ..Verdict::default() };
+        self.settle(&request.request_id, verdict).await?;
+        let id = request.request_id.to_string();
+        Err(denied(&judgement).detail("request_id", id).detail("state", state_name(RequestState::Rejected)))
+    }
+
+    /// The request of an execution, and whose it is: the newest, should there be several.
+    pub async fn of_execution(&self, id: &ExecutionId) -> Result<Option<(Arc<str>, ApprovalRequest)>, Error> {
+        self.ready().await?;
+        let of = |request: &ApprovalRequest| request.execution_id.as_ref() == Some(id);
+        let here = {
+            let inner = self.inner();
+            let open = inner.open.values().find(|open| of(&open.request));
+            let open = open.map(|open| (Arc::clone(&open.owner), open.request.clone()));
+            open.or_else(|| inner.settled.iter().rev().find(|(_, request)| of(request)).cloned())
+        };
+        if here.is_some() {
+            return Ok(here);
+        }
+        let Some(store) = &self.store else { return Ok(None) };
+        let record = store.request_of(id).await.map_err(storage)?;
+        Ok(record.map(|record| (owner_of(&record), record.request)))
     }
 
     /// The request if it still waits; else why it does not.
@@ -249,6 +309,7 @@ impl Desk {
         };
         if let (Some(rules), RequestState::Approved) = (&rules, verdict.state) {
             rules.grant(&request, verdict.scope.unwrap_or_default())?;
+            failpoint("approval.granted");
         }
         match &self.store {
             Some(store) => keep_answer(store, &request, redactor).await?,
@@ -258,10 +319,7 @@ impl Desk {
         let Some(open) = self.inner().open.remove(id) else { return Err(not_found(id)) };
         self.waits.note(crate::execution::millis(open.asked.elapsed()));
         self.remember(&open.owner, &request);
-        tracing::info!(
-            target: "runtime.hitl.resolved",
-            requestId = %id, actionType = state_name(verdict.state), "a request was settled"
-        );
+        diagnostics::hitl_resolved(id, request.place(), open.action(), state_name(verdict.state));
         self.events.emit(
             &open.owner,
             Happening::HitlResolved {
@@ -273,6 +331,9 @@ impl Desk {
         if let Waits::Here(waiting) = open.waits {
             let _ = waiting.send(match verdict.state {
                 RequestState::Approved => Answer::Approved { command: verdict.command },
+                RequestState::Rejected if verdict.by.is_none() => {
+                    Answer::Forbidden { reason: verdict.reason }
+                }
                 RequestState::Rejected => Answer::Rejected { reason: verdict.reason },
                 RequestState::Expired => Answer::Expired,
                 RequestState::Cancelled | RequestState::Pending => Answer::Cancelled,
@@ -397,45 +458,45 @@ impl Desk {
     }
 }
 
-/// The answer, and with a yes the claim to run it, in one commit: after a crash nobody runs it a second time.
+/// The answer, and with a yes the claim to run it, in one write: after a crash nobody runs it a second time.
 async fn keep_answer(
     store: &Store,
     request: &ApprovalRequest,
     redactor: trl_store::redact::Redactor,
 ) -> Result<(), Error> {
-    let now = Moment::now();
     let Some(resolution) = request.resolution.clone() else { return Ok(()) };
+    let approved = request.state == RequestState::Approved;
     let answer = resolve::Answer {
         request_id: request.request_id.clone(),
         digest: None,
         state: request.state,
         resolution,
         plan: None,
-        grants: Vec::new(),
-        now,
+        grants: lasting(request),
+        claim: approved.then(|| request.execution_id.clone().unwrap_or_else(ExecutionId::random)),
+        now: Moment::now(),
     };
-    let settling = store.resolve(redactor.clean(answer));
-    let claiming = (request.state == RequestState::Approved).then(|| {
-        let execution = request.execution_id.clone().unwrap_or_else(ExecutionId::random);
-        store.claim_run(&request.request_id, &execution, now)
-    });
-    match settling.await.map_err(storage)? {
-        Resolved::Done { .. } => {}
-        Resolved::Already(record) => return Err(too_late(&record.request)),
+    match store.resolve(redactor.clean(answer)).await.map_err(storage)? {
+        Resolved::Done { .. } => Ok(()),
+        Resolved::Already(record) => Err(too_late(&record.request)),
         // Its time was over by the wall clock; by ours it was not, or that is what we say.
-        Resolved::Expired(record) if request.state != RequestState::Expired => {
-            return Err(too_late(&record.request));
-        }
-        Resolved::Expired(_) => {}
-        Resolved::DigestMismatch(_) | Resolved::NotFound => return Err(not_found(&request.request_id)),
+        Resolved::Expired(record) if request.state != RequestState::Expired => Err(too_late(&record.request)),
+        Resolved::Expired(_) => Ok(()),
+        Resolved::DigestMismatch(_) | Resolved::NotFound => Err(not_found(&request.request_id)),
     }
-    match claiming {
-        Some(claim) => match claim.await.map_err(storage)? {
-            Claim::Claimed(_) | Claim::NotFound => Ok(()),
-            Claim::Taken(_) => Err(Error::new(ErrorCode::AlreadyResolved, "the command was run before")),
-        },
-        None => Ok(()),
-    }
+}
+
+/// What a yes allows for as long as there is the session.
+fn lasting(request: &ApprovalRequest) -> Vec<NewGrant> {
+    let scope = request.resolution.as_ref().and_then(|said| said.scope);
+    let (RequestState::Approved, Some(Scope::Session), Some(session)) =
+        (request.state, scope, &request.session_id)
+    else {
+        return Vec::new();
+    };
+    let grant =
+        |rule| NewGrant { session_id: session.clone(), kind: GrantKind::Session { rule }, expires_at: None };
+    granted_by(request).into_iter().map(grant).collect()
 }
 
 /// Is the answer one to this request?

@@ -8,20 +8,22 @@ use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 use trl_proto::exec::Approval;
 use trl_proto::hitl::{ApprovalBoundary, ApprovalRequest, RequestState, Scope, Segment, Verdict as Judged};
-use trl_proto::{Error, ExecutionId, RequestId, SessionId, TerminalId};
+use trl_proto::{CheckpointId, Error, ExecutionId, RequestId, SessionId, TerminalId};
 use trl_store::Moment;
 use trl_store::redact::Redactor;
 use trl_store::request::{Mode, NewRequest, RequestRecord, RunPlan};
 
-use crate::approval::rules::At;
-use crate::approval::{Answer, Judgement, Question, Rules, denied};
+use crate::approval::rules::Around;
+use crate::approval::{Answer, Judgement, Question, Rules, Subject, denied};
 use crate::clock::Stamp;
 use crate::env::Env;
-use crate::shell::Kind;
 
 /// Everything a person is asked about, and who asks.
 #[derive(Debug)]
 pub struct Asking {
+    pub request: RequestId,
+    /// What its session's shell was like.
+    pub checkpoint: Option<CheckpointId>,
     pub session: Option<SessionId>,
     pub terminal: Option<TerminalId>,
     pub execution: Option<ExecutionId>,
@@ -35,8 +37,11 @@ pub struct Asking {
     pub boundary: ApprovalBoundary,
     pub question: Question,
     pub rules: Arc<Rules>,
-    /// The shell that reads the command; none for a program and its arguments, which cannot be edited.
-    pub shell: Option<Kind>,
+    pub subject: Subject,
+    /// Variables that come with it.
+    pub env: Env,
+    /// Neither variables nor input come with it. A request does not show those, so a yes from before counts only then.
+    pub alone: bool,
     /// What is done while nobody has answered.
     pub mode: Approval,
     /// How to run it when the daemon that was asked is gone; None when only that daemon can.
@@ -56,7 +61,6 @@ pub struct Plan {
 /// What the store keeps beside the request.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Beside {
-    owner: String,
     #[serde(default)]
     plan: Option<Plan>,
 }
@@ -67,7 +71,7 @@ pub(super) enum Waits {
     /// Here, for this answer.
     Here(oneshot::Sender<Answer>),
     /// Nowhere: the daemon that asked is gone. With a plan it is run on a yes.
-    Gone { plan: Option<Plan>, redacted: bool },
+    Gone { plan: Option<Plan>, checkpoint: Option<CheckpointId>, redacted: bool },
 }
 
 /// A request that waits.
@@ -79,10 +83,13 @@ pub(super) struct Open {
     pub(super) asked: Instant,
     pub(super) deadline: Instant,
     pub(super) rules: Option<Arc<Rules>>,
-    shell: Option<Kind>,
+    /// None: the daemon that asked is gone.
+    subject: Option<Subject>,
+    env: Env,
     root: String,
     pub(super) waits: Waits,
     plan: Option<Plan>,
+    checkpoint: Option<CheckpointId>,
     mode: Mode,
     pub(super) redactor: Redactor,
 }
@@ -91,7 +98,7 @@ impl Open {
     pub(super) fn new(asking: Asking, answer: oneshot::Sender<Answer>) -> Self {
         let timeout = asking.rules.timeout();
         let mut request = ApprovalRequest {
-            request_id: RequestId::random(),
+            request_id: asking.request,
             digest: String::new(),
             session_id: asking.session,
             terminal_id: asking.terminal,
@@ -123,10 +130,12 @@ impl Open {
             asked,
             deadline: asked + timeout,
             rules: Some(asking.rules),
-            shell: asking.shell,
+            subject: Some(asking.subject),
+            env: asking.env,
             root: asking.root,
             waits: Waits::Here(answer),
             plan: asking.plan,
+            checkpoint: asking.checkpoint,
             mode,
             redactor: asking.redactor,
         }
@@ -134,46 +143,62 @@ impl Open {
 
     /// One that an earlier daemon was asked.
     pub(super) fn found(record: RequestRecord) -> Self {
+        let owner = owner_of(&record);
         let beside: Beside = serde_json::from_value(record.plan.what).unwrap_or_default();
         let left = record.expires_at.millis().saturating_sub(Moment::now().millis());
         let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
         let asked = Instant::now();
         let plan = beside.plan.filter(|_| record.mode == Mode::Return);
+        let checkpoint = record.checkpoint_id.and_then(|id| id.parse().ok());
         Self {
             request: record.request,
-            owner: beside.owner.as_str().into(),
+            owner,
             asked,
             deadline: asked + left.min(trl_proto::LONGEST),
             rules: None,
-            shell: None,
+            subject: None,
+            env: Env::default(),
             root: String::new(),
-            waits: Waits::Gone { plan, redacted: record.plan.redacted },
+            waits: Waits::Gone { plan, checkpoint, redacted: record.plan.redacted },
             plan: None,
+            checkpoint: None,
             mode: record.mode,
             redactor: Redactor::default(),
         }
     }
 
+    /// What is to be done, for the log.
+    pub(super) fn action(&self) -> &'static str {
+        match self.subject {
+            Some(Subject::Write(_)) => "fs.write",
+            _ => "exec",
+        }
+    }
+
     /// As the store keeps it.
     pub(super) fn to_keep(&self) -> Result<NewRequest, Error> {
-        let beside = Beside { owner: self.owner.to_string(), plan: self.plan.clone() };
+        let beside = Beside { plan: self.plan.clone() };
         let what = serde_json::to_value(beside).map_err(|e| Error::internal(e.to_string()))?;
         Ok(NewRequest {
             request: self.request.clone(),
             mode: self.mode,
-            checkpoint_id: None,
-            plan: RunPlan { what, secrets: Vec::new(), redacted: false },
+            checkpoint_id: self.checkpoint.as_ref().map(ToString::to_string),
+            plan: RunPlan { owner: self.owner.to_string(), what, secrets: Vec::new(), redacted: false },
         })
     }
 
     /// What a person wrote in place of the command is judged like any other.
     pub(super) fn check_edit(&self, command: &str) -> Result<(), Error> {
-        let (Some(shell), Some(rules)) = (self.shell, &self.rules) else {
+        let (Some(Subject::Text(_)), Some(judgement)) = (&self.subject, self.judge(command)) else {
             return Err(Error::invalid("this command cannot be edited").hint("reject it, and say why"));
         };
-        let at = At { shell, cwd: &self.request.working_dir, root: &self.root, env: &Env::default() };
-        let judgement = rules.judge(at, command);
         if judgement.verdict == Judged::Deny { Err(denied(&judgement)) } else { Ok(()) }
+    }
+
+    /// What the rules say of it now; None when the daemon that knew them is gone.
+    pub(super) fn judge(&self, command: &str) -> Option<Judgement> {
+        let around = Around { cwd: &self.request.working_dir, root: &self.root, env: &self.env };
+        Some(self.rules.as_ref()?.judge_subject(self.subject.as_ref()?, around, command))
     }
 
     /// A rule for a session that is not open has nowhere to be.
@@ -187,8 +212,7 @@ impl Open {
 
 /// Whose request a record is.
 pub(super) fn owner_of(record: &RequestRecord) -> Arc<str> {
-    let beside: Beside = serde_json::from_value(record.plan.what.clone()).unwrap_or_default();
-    beside.owner.as_str().into()
+    record.plan.owner.as_str().into()
 }
 
 /// How far a yes may reach: a part without a safe prefix can only be approved as it stands.

@@ -174,8 +174,8 @@ impl Visit<'_> {
                 let _ = outgoing.send(message);
             }
         };
-        let mut leaving: Option<Instant> = None;
         loop {
+            let leaving = self.seat.leaves_by;
             if leaving.is_some() && self.seat.all_taken() {
                 return Left::Detached;
             }
@@ -191,7 +191,7 @@ impl Visit<'_> {
                         Done::Keys(keys) => {
                             let (input, detach) = self.seat.pressed(&keys);
                             send(input);
-                            leaving = detach.then(|| Instant::now() + LAST_WORDS);
+                            self.seat.leaves_by = detach.then(|| Instant::now() + LAST_WORDS);
                         }
                     }
                     continue;
@@ -366,13 +366,21 @@ impl Desk {
     async fn unless_left<T>(&mut self, seat: &mut Seat, wanted: impl Future<Output = T>) -> Result<T, Left> {
         let mut wanted = std::pin::pin!(wanted);
         loop {
+            let leaving = seat.leaves_by;
             let done = tokio::select! {
                 outcome = &mut wanted => return Ok(outcome),
-                done = self.turn(seat.has_room()) => done,
+                () = sleep_until(leaving.unwrap_or_else(Instant::now)), if leaving.is_some() => {
+                    return Err(Left::Detached);
+                }
+                done = self.turn(seat.has_room() && leaving.is_none()) => done,
             };
             match done {
                 Done::Signalled(number) => return Err(Left::Signalled(number)),
-                Done::Keys(keys) if seat.pressed(&keys).1 => return Err(Left::Detached),
+                Done::Keys(keys) if seat.pressed(&keys).1 => match seat.all_taken() {
+                    true => return Err(Left::Detached),
+                    // What was typed before that may still get there.
+                    false => seat.leaves_by = Some(Instant::now() + LAST_WORDS),
+                },
                 Done::Continued => seat.scribble(),
                 Done::Keys(_) | Done::Shown | Done::Resized => {}
             }

@@ -2,6 +2,7 @@
 //! taken. Pure: messages and keys in, bytes to show and messages to send out.
 
 use std::collections::VecDeque;
+use tokio::time::Instant;
 
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
@@ -37,6 +38,8 @@ pub(super) struct Seat {
     typed: VecDeque<(u64, Vec<u8>)>,
     /// The first of the two keys that detach was pressed.
     prefix: bool,
+    /// Both were: it goes when all that was typed before is taken, or then.
+    pub(super) leaves_by: Option<Instant>,
     /// Words of ours stand between the output.
     scribbled: bool,
     /// Where the screen is to be shown anew for that: what was missed comes first, as it belongs above.
@@ -61,6 +64,7 @@ impl Seat {
         let name: String = name.iter().map(|b| format!("{b:02x}")).collect();
         Self {
             types,
+            leaves_by: None,
             name,
             generation: String::new(),
             next: 0,

@@ -4,6 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
 use trl_files::change::{Depth, Replace};
 use trl_files::glob::Hidden;
 use trl_files::grep::{Case, Hit, Query, Syntax};
@@ -13,17 +14,18 @@ use trl_files::watch::Below;
 use trl_files::write::{Expect, How, Parents, Was, Written};
 use trl_files::{Files, Kind, Meta, Rel};
 use trl_proto::fs::{
-    self, DirMade, FileInfo, FileKind, FileList, FileMoved, FilePath, FileRemoved, FileSlice, FileWritten,
-    GlobParams, Globbed, GrepParams, ListParams, Match, Matches, MkdirParams, MoveParams, ReadParams,
-    RemoveParams, StatParams, WatchParams, Watching, WriteParams, decode_path, encode_path,
+    self, ChangeReply, DirMade, FileInfo, FileKind, FileList, FileMoved, FilePath, FileRemoved, FileSlice,
+    FileWritten, GlobParams, Globbed, GrepParams, ListParams, Match, Matches, MkdirParams, MoveParams,
+    ReadParams, RemoveParams, StatParams, WatchParams, Watching, WriteParams, decode_path, encode_path,
 };
 use trl_proto::system::NoParams;
 use trl_proto::text::{decode, incomplete_tail};
 use trl_proto::workspace::{CreateParams, WorkspaceInfo, WorkspaceList, WorkspaceParams};
 use trl_proto::{Dialect, Encoding, Error, ErrorCode, Role, SessionId, StreamId, Text};
 
+use super::asked::Change;
 use super::changes::Changes;
-use super::{Doing, FileService, Lane, Target, told};
+use super::{Doing, FileService, Lane, Target, Usable, told};
 use crate::serve::connection::Hears;
 use crate::serve::rpc::Call;
 
@@ -56,7 +58,7 @@ impl Call<'_> {
         session_id: Option<SessionId>,
         workspace_id: Option<String>,
         doing: Doing,
-    ) -> Outcome<Files> {
+    ) -> Outcome<Usable> {
         let target = Target::of(session_id, workspace_id)?;
         self.files().open(&self.client.server, &self.principal, target, doing).await
     }
@@ -102,7 +104,7 @@ impl Call<'_> {
         let params: ListParams = self.request.params()?;
         let path = path(params.path, params.path_encoding)?;
         let (depth, limit) = (bounded(params.depth, 1, DEEPEST), bounded(params.limit, USUAL, MOST));
-        let files = self.open_files(params.session_id, params.workspace_id, Doing::Looking).await?;
+        let files = self.open_files(params.session_id, params.workspace_id, Doing::Looking).await?.files;
         let found = self.files().run(Lane::Search, move || files.list(&path, depth, limit)).await?;
         Ok(listed(found))
     }
@@ -110,7 +112,7 @@ impl Call<'_> {
     pub(in crate::serve) async fn fs_stat(&self) -> Outcome<FileInfo> {
         let params: StatParams = self.request.params()?;
         let path = path(params.path, params.path_encoding)?;
-        let files = self.open_files(params.session_id, params.workspace_id, Doing::Looking).await?;
+        let files = self.open_files(params.session_id, params.workspace_id, Doing::Looking).await?.files;
         let seen = self.files().run(Lane::Quick, move || files.stat(&path)).await?;
         Ok(info(seen))
     }
@@ -119,7 +121,7 @@ impl Call<'_> {
         let params: ReadParams = self.request.params()?;
         let path = path(Some(params.path), params.path_encoding)?;
         let (offset, limit) = (params.offset.unwrap_or(0), bounded(params.limit, USUAL_BYTES, MOST_BYTES));
-        let files = self.open_files(params.session_id, params.workspace_id, Doing::Looking).await?;
+        let files = self.open_files(params.session_id, params.workspace_id, Doing::Looking).await?.files;
         let piece = self.files().run(Lane::Quick, move || files.read(&path, offset, limit)).await?;
         let mut bytes = &piece.bytes[..];
         // A character cut by the limit comes whole with the next slice; one cut by the end comes as it is.
@@ -143,7 +145,7 @@ impl Call<'_> {
         let params: GlobParams = self.request.params()?;
         let path = path(params.path, params.path_encoding)?;
         let (hidden, limit) = (hidden(params.include_ignored), bounded(params.limit, USUAL, MOST));
-        let files = self.open_files(params.session_id, params.workspace_id, Doing::Looking).await?;
+        let files = self.open_files(params.session_id, params.workspace_id, Doing::Looking).await?.files;
         let search = move || files.glob(&path, &params.pattern, hidden, limit);
         let found = self.files().run(Lane::Search, search).await?;
         let files = found.items.iter().map(|place| {
@@ -165,7 +167,7 @@ impl Call<'_> {
             hidden: hidden(params.include_ignored),
             limit: bounded(params.limit, USUAL, MOST),
         };
-        let files = self.open_files(params.session_id, params.workspace_id, Doing::Looking).await?;
+        let files = self.open_files(params.session_id, params.workspace_id, Doing::Looking).await?.files;
         let found = self.files().run(Lane::Search, move || files.grep(&path, &query)).await?;
         Ok(Matches { matches: found.items.into_iter().map(matched).collect(), truncated: found.truncated })
     }
@@ -178,7 +180,7 @@ impl Call<'_> {
         let path = path(params.path, params.path_encoding)?;
         let place = self.files().watch_place()?;
         let below = if params.recursive == Some(true) { Below::All } else { Below::One };
-        let files = self.open_files(params.session_id, params.workspace_id, Doing::Looking).await?;
+        let files = self.open_files(params.session_id, params.workspace_id, Doing::Looking).await?.files;
         let watch = self.files().run(Lane::Search, move || files.watch(&path, below)).await?;
         let watching = Watching { stream_id: StreamId::random(), truncated: watch.is_incomplete() };
         let changes = Changes::new(watching.stream_id.clone(), self.dialect(), watch, place)?;
@@ -187,7 +189,7 @@ impl Call<'_> {
 
     // ---- changing
 
-    pub(in crate::serve) async fn fs_write(&self) -> Outcome<FileWritten> {
+    pub(in crate::serve) async fn fs_write(&self) -> Outcome<ChangeReply<FileWritten>> {
         let params: WriteParams = self.request.params()?;
         let path = path(Some(params.path), params.path_encoding)?;
         let bytes = decode(params.data, params.encoding.unwrap_or_default())?;
@@ -200,40 +202,72 @@ impl Call<'_> {
                 Some(version) => Expect::Version(version),
             },
         };
-        let files = self.open_files(params.session_id, params.workspace_id, Doing::Writing).await?;
-        let done = self.files().run(Lane::Quick, move || files.write(&path, &bytes, &how)).await?;
-        Ok(written(&done))
+        let usable = self.open_files(params.session_id, params.workspace_id, Doing::Writing).await?;
+        let shown = if usable.is_judged() { contents(&bytes) } else { String::new() };
+        let work = move |files: &Files| files.write(&path, &bytes, &how).map(|done| written(&done));
+        self.change(
+            usable,
+            Change { lane: Lane::Quick, shown, mode: params.approval.unwrap_or_default(), work },
+        )
+        .await
     }
 
-    pub(in crate::serve) async fn fs_mkdir(&self) -> Outcome<DirMade> {
+    pub(in crate::serve) async fn fs_mkdir(&self) -> Outcome<ChangeReply<DirMade>> {
         let params: MkdirParams = self.request.params()?;
         let path = path(Some(params.path), params.path_encoding)?;
         let parents = parents(params.create_dirs);
-        let files = self.open_files(params.session_id, params.workspace_id, Doing::Writing).await?;
-        let (place, was) = self.files().run(Lane::Quick, move || files.mkdir(&path, parents)).await?;
-        let (path, path_encoding) = shown(&place);
-        Ok(DirMade { path, path_encoding, created: was == Was::Nothing })
+        let usable = self.open_files(params.session_id, params.workspace_id, Doing::Writing).await?;
+        let work = move |files: &Files| {
+            let (place, was) = files.mkdir(&path, parents)?;
+            let (path, path_encoding) = shown(&place);
+            Ok(DirMade { path, path_encoding, created: was == Was::Nothing })
+        };
+        let (shown, mode) = (" (a directory)".into(), params.approval.unwrap_or_default());
+        self.change(usable, Change { lane: Lane::Quick, shown, mode, work }).await
     }
 
-    pub(in crate::serve) async fn fs_move(&self) -> Outcome<FileMoved> {
+    pub(in crate::serve) async fn fs_move(&self) -> Outcome<ChangeReply<FileMoved>> {
         let params: MoveParams = self.request.params()?;
         let from = path(Some(params.path), params.path_encoding)?;
         let to = path(Some(params.to), params.to_encoding)?;
         let replace = if params.overwrite == Some(true) { Replace::Allowed } else { Replace::Never };
-        let files = self.open_files(params.session_id, params.workspace_id, Doing::Writing).await?;
-        let (old, new) = self.files().run(Lane::Search, move || files.rename(&from, &to, replace)).await?;
-        let ((path, path_encoding), (to, to_encoding)) = (shown(&old), shown(&new));
-        Ok(FileMoved { path, path_encoding, to, to_encoding })
+        let usable = self.open_files(params.session_id, params.workspace_id, Doing::Writing).await?;
+        let moved = format!(" ({} is moved to {})", from.as_path().display(), to.as_path().display());
+        let work = move |files: &Files| {
+            let (old, new) = files.rename(&from, &to, replace)?;
+            let ((path, path_encoding), (to, to_encoding)) = (shown(&old), shown(&new));
+            Ok(FileMoved { path, path_encoding, to, to_encoding })
+        };
+        let mode = params.approval.unwrap_or_default();
+        self.change(usable, Change { lane: Lane::Search, shown: moved, mode, work }).await
     }
 
-    pub(in crate::serve) async fn fs_remove(&self) -> Outcome<FileRemoved> {
+    pub(in crate::serve) async fn fs_remove(&self) -> Outcome<ChangeReply<FileRemoved>> {
         let params: RemoveParams = self.request.params()?;
         let path = path(Some(params.path), params.path_encoding)?;
         let depth = if params.recursive == Some(true) { Depth::All } else { Depth::One };
-        let files = self.open_files(params.session_id, params.workspace_id, Doing::Writing).await?;
-        let place = self.files().run(Lane::Search, move || files.remove(&path, depth)).await?;
-        Ok(removed(&place))
+        let usable = self.open_files(params.session_id, params.workspace_id, Doing::Writing).await?;
+        let work = move |files: &Files| files.remove(&path, depth).map(|place| removed(&place));
+        let mode = params.approval.unwrap_or_default();
+        self.change(usable, Change { lane: Lane::Search, shown: REMOVED.into(), mode, work }).await
     }
+
+    async fn change<T, F>(&self, usable: Usable, change: Change<F>) -> Outcome<ChangeReply<T>>
+    where
+        T: Send + 'static,
+        F: Fn(&Files) -> trl_files::Result<T> + Send + Sync + 'static,
+    {
+        change.make(&self.client.server, usable).await
+    }
+}
+
+/// What a person sees of something that is removed.
+pub(in crate::serve) const REMOVED: &str = " (removed)";
+
+/// What a person sees of what is written: enough that a yes is to this and nothing else.
+fn contents(bytes: &[u8]) -> String {
+    let hash: String = Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!(" ({} bytes, sha256 {hash}...)", bytes.len())
 }
 
 fn hidden(include_ignored: Option<bool>) -> Hidden {

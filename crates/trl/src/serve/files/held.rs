@@ -1,12 +1,14 @@
 //! What holds whoever reads and writes files: sandboxes as for commands, and the rules people wrote.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use trl_core::approval;
+use trl_core::approval::{self, Judgement};
 use trl_core::session::handle::Session;
 use trl_files::access::{Access, Denial, Mode, Place, Rules};
+use trl_proto::hitl::Verdict;
 use trl_proto::sandbox::{self, SandboxParams};
 use trl_proto::token::SandboxMode;
 
@@ -39,7 +41,7 @@ impl Held {
     /// And the session the files are asked for by.
     pub(super) fn and_by(self, session: &Session) -> Self {
         let sandbox = session.spec.origin.sandbox.clone();
-        Self { session: Some(sandbox), approvals: session.rules.clone().or(self.approvals), ..self }
+        Self { session: Some(sandbox), approvals: session.rules_in_force().or(self.approvals), ..self }
     }
 
     /// One set of rules for each sandbox.
@@ -85,8 +87,54 @@ impl OwnRules {
 /// All of them together.
 pub(super) struct All {
     pub(super) rules: Vec<Rules>,
-    pub(super) approvals: Option<Arc<approval::Rules>>,
+    pub(super) approvals: Option<Arc<Asked>>,
     pub(super) base: PathBuf,
+}
+
+/// The rules people wrote, and what they said to single places.
+pub(super) struct Asked {
+    pub(super) rules: Arc<approval::Rules>,
+    inner: Mutex<AskedInner>,
+}
+
+#[derive(Default)]
+struct AskedInner {
+    /// The last place that was not simply allowed.
+    met: Option<(PathBuf, Judgement)>,
+    /// Places somebody said yes to.
+    approved: HashSet<PathBuf>,
+}
+
+impl Asked {
+    pub(super) fn new(rules: Arc<approval::Rules>) -> Self {
+        Self { rules, inner: Mutex::default() }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, AskedInner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The place that stopped the last try, if one did.
+    pub(super) fn take_met(&self) -> Option<(PathBuf, Judgement)> {
+        self.inner().met.take()
+    }
+
+    pub(super) fn approve(&self, place: PathBuf) {
+        self.inner().approved.insert(place);
+    }
+
+    fn check(&self, root: &str, place: PathBuf) -> Result<(), Denial> {
+        let judgement = self.rules.judge_write(root, &place.to_string_lossy());
+        let mut inner = self.inner();
+        let why = match judgement.verdict {
+            Verdict::Allow => return Ok(()),
+            Verdict::Ask if inner.approved.contains(&place) => return Ok(()),
+            Verdict::Ask => "a rule wants a person to be asked first",
+            Verdict::Deny => "a rule forbids it",
+        };
+        inner.met = Some((place, judgement));
+        Err(Denial(why.into()))
+    }
 }
 
 impl Access for All {
@@ -97,11 +145,7 @@ impl Access for All {
     fn may_write(&self, place: &Place<'_>) -> Result<(), Denial> {
         self.rules.iter().try_for_each(|rules| rules.may_write(place))?;
         let Some(approvals) = &self.approvals else { return Ok(()) };
-        let (root, path) = (self.base.to_string_lossy(), place.absolute());
-        match approvals.doubt_write(&root, &path.to_string_lossy()) {
-            Some(why) => Err(Denial(why)),
-            None => Ok(()),
-        }
+        approvals.check(&self.base.to_string_lossy(), place.absolute())
     }
 
     fn refuses_nothing(&self) -> bool {

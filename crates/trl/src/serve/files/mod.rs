@@ -6,8 +6,9 @@
 //! 4. [`FileService::run`] does the work on a thread beside the daemon's, of which there are few: searches have their own,
 //!    so that no search keeps a read waiting.
 //!
-//! - [`calls`]: the methods. - [`changes`]: pushes of `fs.watch`. The HTTP routes are in [`super::http`].
+//! - [`asked`]: changes that a person is asked about. - [`calls`]: the methods. - [`changes`]: pushes of `fs.watch`. The HTTP routes are in [`super::http`].
 
+pub(super) mod asked;
 pub(super) mod calls;
 pub(super) mod changes;
 mod held;
@@ -18,6 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use trl_core::manager::Caller;
+use trl_core::session::handle::Session;
 use trl_core::workspace::Workspaces;
 use trl_files::{Files, Limits, Root, Rules};
 use trl_proto::workspace::WorkspaceInfo;
@@ -58,6 +61,22 @@ impl Target {
 pub(super) enum Doing {
     Looking,
     Writing,
+}
+
+/// Files, for somebody who may use them.
+pub(super) struct Usable {
+    pub(super) files: Files,
+    /// The rules people wrote, where there are any.
+    asked: Option<Arc<held::Asked>>,
+    session: Option<Arc<Session>>,
+    caller: Caller,
+}
+
+impl Usable {
+    /// Whether there are rules for what is written.
+    pub(super) fn is_judged(&self) -> bool {
+        self.asked.is_some()
+    }
 }
 
 /// Which threads do the work.
@@ -114,13 +133,15 @@ impl FileService {
         principal: &Principal,
         target: Target,
         doing: Doing,
-    ) -> Result<Files, Error> {
+    ) -> Result<Usable, Error> {
         let mut held = Held::by(server, principal);
+        let mut of = None;
         let (key, dir) = match target {
             Target::Workspace(id) => (id.clone(), self.workspace(principal, &id, doing).await?.dir),
             Target::Session(id) => {
                 let session = principal.session(&server.manager, &id)?;
                 held = held.and_by(&session);
+                of = Some(Arc::clone(&session));
                 let known =
                     session.spec.workspace.as_deref().map(|id| self.workspaces.find(id)).transpose()?;
                 match known.flatten() {
@@ -132,16 +153,19 @@ impl FileService {
         };
         let (limits, key) = (self.limits.clone(), (key, PathBuf::from(dir)));
         let root = self.root(key).await?;
-        let (modes, approvals) = (held.modes(), held.approvals);
+        let (modes, approvals) =
+            (held.modes(), held.approvals.map(|rules| Arc::new(held::Asked::new(rules))));
         let own = self.own.clone();
         let homes = self.workspaces.homes().to_path_buf();
-        self.run(Lane::Quick, move || {
+        let asked = approvals.clone();
+        let confined = move || {
             let files = Files::new(root, Arc::new(Rules::default()), limits)?;
             let base = files.base().to_path_buf();
             let rules = modes.into_iter().map(|rules| rules.with_own(&own, &base, &homes)).collect();
             Ok(files.with_access(Arc::new(held::All { rules, approvals, base })))
-        })
-        .await
+        };
+        let files = self.run(Lane::Quick, confined).await?;
+        Ok(Usable { files, asked, session: of, caller: principal.caller(0) })
     }
 
     /// A workspace somebody may use; who writes to one that is not there makes it.
@@ -259,6 +283,7 @@ impl Roots {
 /// A refusal in the words of the wire.
 pub(super) fn told(error: trl_files::Error) -> Error {
     use trl_files::Error as Fault;
+    use trl_files::snapshot::Fault as Snapshot;
     let code = match &error {
         Fault::NotFound { .. } => ErrorCode::FileNotFound,
         Fault::Outside { .. } => ErrorCode::FileOutsideWorkspace,
@@ -268,6 +293,13 @@ pub(super) fn told(error: trl_files::Error) -> Error {
         Fault::Full => ErrorCode::StorageFull,
         Fault::Invalid { .. } => ErrorCode::InvalidParams,
         Fault::Exists { .. } | Fault::Changed { .. } => ErrorCode::InvalidParams,
+        Fault::Snapshot(fault) => match fault {
+            Snapshot::Unknown { .. } => ErrorCode::FileNotFound,
+            Snapshot::TooMuch { .. } => ErrorCode::PayloadTooLarge,
+            Snapshot::Busy => ErrorCode::ResourcePressure,
+            Snapshot::NoGit => ErrorCode::InvalidParams,
+            Snapshot::Damaged { .. } | Snapshot::Git { .. } => ErrorCode::InternalError,
+        },
         Fault::Io { .. } => ErrorCode::InternalError,
     };
     let told = Error::new(code, error.to_string());

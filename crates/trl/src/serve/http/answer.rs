@@ -107,12 +107,16 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let status = match error.code {
             ErrorCode::AuthFailed => StatusCode::UNAUTHORIZED,
-            ErrorCode::Forbidden | ErrorCode::FileOutsideWorkspace | ErrorCode::SandboxDenied => {
-                StatusCode::FORBIDDEN
-            }
+            ErrorCode::Forbidden
+            | ErrorCode::FileOutsideWorkspace
+            | ErrorCode::SandboxDenied
+            | ErrorCode::ApprovalDenied
+            | ErrorCode::ApprovalExpired => StatusCode::FORBIDDEN,
+            ErrorCode::ApprovalRequired => StatusCode::CONFLICT,
             ErrorCode::SessionNotFound
             | ErrorCode::ExecutionNotFound
             | ErrorCode::TerminalNotFound
+            | ErrorCode::CheckpointNotFound
             | ErrorCode::FileNotFound => StatusCode::NOT_FOUND,
             ErrorCode::InvalidParams | ErrorCode::ShellNotFound | ErrorCode::WorkingDirInvalid => {
                 StatusCode::BAD_REQUEST

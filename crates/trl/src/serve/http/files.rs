@@ -20,10 +20,13 @@ use trl_files::list::{Found, Listed};
 use trl_files::read::{Opened, fill};
 use trl_files::write::{Draft, Expect, How, Was};
 use trl_files::{Files, Kind, Meta, Rel};
+use trl_proto::exec::Approval;
+use trl_proto::fs::ChangeReply;
 use trl_proto::{Error, ErrorCode, Method};
 
-use super::super::files::calls::{listed, mode, parents, removed, written};
-use super::super::files::{Doing, Lane, Target, told};
+use super::super::files::asked::Change;
+use super::super::files::calls::{REMOVED, listed, mode, parents, removed, written};
+use super::super::files::{Doing, Lane, Target, Usable, told};
 use super::super::principal::Principal;
 use super::answer::{self, Answer, Refusal};
 use super::guard::one;
@@ -101,6 +104,23 @@ fn flag(query: &str, name: &str) -> Option<bool> {
     asked(query, name).map(|value| matches!(value, "1" | "true"))
 }
 
+/// What is done while a person is asked. A body cannot be kept for later, so nobody goes away meanwhile.
+fn approval(query: &str) -> Result<Approval, Error> {
+    match asked(query, "approval") {
+        None | Some("wait") => Ok(Approval::Wait),
+        Some("fail") => Ok(Approval::Fail),
+        Some(other) => Err(Error::invalid(format!("`approval` is {other:?}; it may be `wait` or `fail`"))
+            .hint("fs.write takes `return`, too")),
+    }
+}
+
+fn done<T>(reply: ChangeReply<T>) -> Result<T, Error> {
+    match reply {
+        ChangeReply::Done(done) => Ok(done),
+        ChangeReply::Waiting(_) => Err(Error::internal("nobody was to go away")),
+    }
+}
+
 impl Visit {
     pub(super) async fn file(
         &self,
@@ -115,11 +135,11 @@ impl Visit {
         };
         principal.may_call(method)?;
         let (path, server) = (address.path()?, &self.door.server);
-        let files = server.files.open(server, &principal, address.target()?, doing).await?;
+        let usable = server.files.open(server, &principal, address.target()?, doing).await?;
         match method {
-            Method::FsWrite => self.put(files, path, request).await,
-            Method::FsRemove => self.delete(files, path, request.uri().query().unwrap_or_default()).await,
-            _ => self.get(principal, files, path, request.headers()).await,
+            Method::FsWrite => self.put(usable, path, request).await,
+            Method::FsRemove => self.delete(usable, path, request.uri().query().unwrap_or_default()).await,
+            _ => self.get(principal, usable.files, path, request.headers()).await,
         }
     }
 
@@ -177,7 +197,7 @@ impl Visit {
         Ok(answer)
     }
 
-    async fn put(&self, files: Files, path: Rel, request: Request<Incoming>) -> Result<Answer, Refusal> {
+    async fn put(&self, usable: Usable, path: Rel, request: Request<Incoming>) -> Result<Answer, Refusal> {
         let service = &self.door.server.files;
         let query = request.uri().query().unwrap_or_default();
         let how = How {
@@ -193,13 +213,16 @@ impl Visit {
         let place = service.transfer()?;
         let conditional = how.expect != Expect::Anything;
         let refused = |error: Error| not_as_expected(error, conditional);
-        let draft = service.run(Lane::Quick, move || files.draft(&path, &how)).await.map_err(refused)?;
+        let shown = announced.map_or_else(String::new, |length| format!(" ({length} bytes)"));
+        let work = move |files: &Files| files.draft(&path, &how);
+        let change = Change { lane: Lane::Quick, shown, mode: approval(query)?, work };
+        let draft = done(change.make(&self.door.server, usable).await.map_err(refused)?)?;
         let draft = self.receive(draft, request.into_body()).await?;
-        let done = service.run(Lane::Quick, move || draft.commit()).await.map_err(refused)?;
+        let made = service.run(Lane::Quick, move || draft.commit()).await.map_err(refused)?;
         drop(place);
-        let status = if done.was == Was::Nothing { StatusCode::CREATED } else { StatusCode::OK };
-        let mut answer = answer::json(status, json_of(&written(&done)));
-        if let Ok(tag) = HeaderValue::from_str(&tag(&done.meta)) {
+        let status = if made.was == Was::Nothing { StatusCode::CREATED } else { StatusCode::OK };
+        let mut answer = answer::json(status, json_of(&written(&made)));
+        if let Ok(tag) = HeaderValue::from_str(&tag(&made.meta)) {
             answer.headers_mut().insert(header::ETAG, tag);
         }
         Ok(answer)
@@ -240,11 +263,12 @@ impl Visit {
         }
     }
 
-    async fn delete(&self, files: Files, path: Rel, query: &str) -> Result<Answer, Refusal> {
+    async fn delete(&self, usable: Usable, path: Rel, query: &str) -> Result<Answer, Refusal> {
         let depth = if flag(query, "recursive") == Some(true) { Depth::All } else { Depth::One };
-        let service = &self.door.server.files;
-        let place = service.run(Lane::Search, move || files.remove(&path, depth)).await?;
-        Ok(answer::json(StatusCode::OK, json_of(&removed(&place))))
+        let work = move |files: &Files| files.remove(&path, depth).map(|place| removed(&place));
+        let change = Change { lane: Lane::Search, shown: REMOVED.into(), mode: approval(query)?, work };
+        let gone = done(change.make(&self.door.server, usable).await?)?;
+        Ok(answer::json(StatusCode::OK, json_of(&gone)))
     }
 }
 

@@ -12,7 +12,7 @@ type Row = (&'static str, &'static str, &'static str);
 
 pub(super) fn text(stats: &Stats, counters: &Counters) -> String {
     let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
-    let rows: [(Row, u64); 29] = [
+    let rows: [(Row, u64); 30] = [
         (("uptime_seconds", "gauge", "Seconds since the daemon started"), stats.uptime_s),
         (("session_runtimes", "gauge", "Sessions that take commands"), stats.resident_sessions),
         (("execution_builds_total", "counter", "Commands whose process was started"), stats.execution_builds),
@@ -26,6 +26,7 @@ pub(super) fn text(stats: &Stats, counters: &Counters) -> String {
         (("records_failed_total", "counter", "Writes that the store refused"), stats.records_failed),
         (("records_dropped_total", "counter", "Executions that were not recorded"), stats.records_dropped),
         (("store_queue_bytes", "gauge", "Writes that wait for the store"), stats.store_queue_bytes),
+        (("requests_pending", "gauge", "Requests that wait for a person"), stats.pending_requests),
         (("requests_answered_total", "counter", "Commands people answered"), stats.approval_wait_ms.count),
         (
             ("sessions_active", "gauge", "Sessions that are neither closed nor terminated"),

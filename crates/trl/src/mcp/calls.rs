@@ -1,0 +1,336 @@
+//! Tools as calls of the wire.
+
+use rmcp::ErrorData;
+use rmcp::model::CallToolResponse;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use trl_proto::exec::{
+    Approval, CancelParams, ExecutionInfo, ExecutionList, InputParams, InputTaken, OutputParams, OutputSlice,
+    SignalParams, Stream,
+};
+use trl_proto::session::{CreateParams, DestroyParams, ListParams, SessionInfo, SessionList, SessionState};
+use trl_proto::start::{Progress, ProgressEnd, StartParams, Until, WaitParams, Waited};
+use trl_proto::terminal::{Screen, ScreenParams};
+use trl_proto::{Error, ErrorCode, ExecutionId, Method, SessionId};
+
+use super::ask::{Answer, Person};
+use super::hands::Hands;
+use super::show::{self, Room};
+use super::tools::{
+    CloseSession, ExecCommand, Kill, NewSession, Nothing, ReadOutput, ShowScreen, Wait, WriteStdin,
+};
+
+const USUAL_TYPING_MS: u64 = 1_000;
+const USUAL_POLL_MS: u64 = 5_000;
+const USUAL_WAIT_MS: u64 = 30_000;
+/// Clients give a call up after a minute.
+const LONGEST_WAIT_MS: u64 = 50_000;
+
+/// The tools, by the hands there are.
+pub(super) struct Calls<H> {
+    hands: H,
+}
+
+/// A tool that did not work, in the model's eyes; or parameters that are none, in the client's.
+enum Fault {
+    Refused(Error),
+    Params(String),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+type Done = Result<CallToolResponse, Fault>;
+
+impl<H: Hands> Calls<H> {
+    pub(super) fn new(hands: H) -> Self {
+        Self { hands }
+    }
+
+    pub(super) fn hands(&self) -> &H {
+        &self.hands
+    }
+
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        person: &Person<'_>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let done = match tool {
+            "exec_command" => self.exec_command(read(arguments), person).await,
+            "write_stdin" => self.write_stdin(read(arguments)).await,
+            "wait" => self.wait(read(arguments)).await,
+            "read_output" => self.read_output(read(arguments)).await,
+            "list" => self.list(read(arguments)).await,
+            "kill" => self.kill(read(arguments)).await,
+            "screen" => self.screen(read(arguments)).await,
+            "new_session" => self.new_session(read(arguments)).await,
+            "close_session" => self.close_session(read(arguments)).await,
+            other => return Err(ErrorData::invalid_params(format!("there is no tool `{other}`"), None)),
+        };
+        match done {
+            Ok(response) => Ok(response),
+            Err(Fault::Refused(error)) => Ok(show::refusal(&error).into()),
+            // A model can mend what it wrote, when it is told.
+            Err(Fault::Params(message)) => {
+                Ok(show::refusal(&Error::invalid(format!("{tool}: {message}"))).into())
+            }
+        }
+    }
+
+    async fn exec_command(&self, params: Result<ExecCommand, Fault>, person: &Person<'_>) -> Done {
+        if let Some(execution) = person.asked_about() {
+            return self.answered(execution, person).await;
+        }
+        let params = params?;
+        let session_id = match &params.session {
+            Some(session) => Some(self.session(session).await?),
+            None => None,
+        };
+        let usual = || self.hands.working_dir().map(|dir| dir.display().to_string());
+        let fresh = session_id.is_none();
+        let start = StartParams {
+            command: Some(params.cmd),
+            shell: self.hands.shell().filter(|_| fresh).map(Into::into),
+            working_dir: params.workdir.or_else(|| usual().filter(|_| fresh)),
+            tty: params.tty.then_some(true),
+            yield_ms: params.yield_time_ms,
+            approval: Some(Approval::Return),
+            session_id,
+            ..StartParams::default()
+        };
+        let room = Room::of(params.max_output_tokens);
+        let progress: Progress = self.ask(Method::ExecStart, &start).await?;
+        let asked = match (&progress.request_id, &progress.end) {
+            (Some(request), ProgressEnd::NotYet { execution_id, .. }) => {
+                Some((request.clone(), execution_id.clone()))
+            }
+            _ => None,
+        };
+        let Some((request, execution_id)) = asked else { return self.show(progress, room).await };
+        match person.ask(&self.hands, &request, &execution_id).await? {
+            Answer::Yes => self.waited(execution_id, Until::default(), USUAL_WAIT_MS, room).await,
+            Answer::No => Err(refused_by_user()),
+            Answer::Later(response) => Ok(response),
+            Answer::Nobody => self.show(progress, room).await,
+        }
+    }
+
+    /// The client comes back with what its user said.
+    async fn answered(&self, execution: ExecutionId, person: &Person<'_>) -> Done {
+        match person.settle(&self.hands, &execution).await? {
+            Answer::No => Err(refused_by_user()),
+            _ => self.waited(execution, Until::default(), USUAL_WAIT_MS, Room::of(None)).await,
+        }
+    }
+
+    async fn write_stdin(&self, params: Result<WriteStdin, Fault>) -> Done {
+        let params = params?;
+        let usual = if params.chars.is_empty() { USUAL_POLL_MS } else { USUAL_TYPING_MS };
+        let input = InputParams {
+            data: (!params.chars.is_empty()).then_some(params.chars),
+            close: params.close.then_some(true),
+            yield_ms: Some(params.yield_time_ms.unwrap_or(usual)),
+            ..InputParams::to(execution(&params.execution_id)?)
+        };
+        let taken: InputTaken = self.ask(Method::ExecInput, &input).await?;
+        match taken.progress {
+            Some(progress) => self.show(progress, Room::of(params.max_output_tokens)).await,
+            None => Ok(show::result("typed".into(), json!(taken)).into()),
+        }
+    }
+
+    async fn wait(&self, params: Result<Wait, Fault>) -> Done {
+        let params = params?;
+        let until =
+            Until { pattern: params.until.pattern, idle_ms: params.until.idle_ms, ..Until::default() };
+        let room = Room::of(params.max_output_tokens);
+        let limit = params.timeout_ms.unwrap_or(USUAL_WAIT_MS);
+        self.waited(execution(&params.execution_id)?, until, limit, room).await
+    }
+
+    async fn waited(&self, execution_id: ExecutionId, until: Until, limit_ms: u64, room: Room) -> Done {
+        let params = WaitParams {
+            execution_id,
+            until: (until != Until::default()).then_some(until),
+            timeout_s: Some(limit_ms.min(LONGEST_WAIT_MS) as f64 / 1000.0),
+            max_output_bytes: None,
+        };
+        let waited: Waited = self.ask(Method::ExecWait, &params).await?;
+        self.show(waited.progress, room).await
+    }
+
+    async fn show(&self, progress: Progress, room: Room) -> Done {
+        let screen = match (&progress.terminal_id, &progress.end) {
+            (Some(terminal_id), ProgressEnd::NotYet { .. }) => {
+                let params = ScreenParams { terminal_id: terminal_id.clone(), format: None };
+                self.ask::<Screen>(Method::TerminalScreen, &params).await.ok().and_then(|screen| screen.text)
+            }
+            _ => None,
+        };
+        Ok(show::progress(&progress, screen, room).into())
+    }
+
+    async fn read_output(&self, params: Result<ReadOutput, Fault>) -> Done {
+        let params = params?;
+        let stream = match params.stream.as_deref() {
+            None => None,
+            Some("stdout") => Some(Stream::Stdout),
+            Some("stderr") => Some(Stream::Stderr),
+            Some(other) => return Err(Fault::Params(format!("`stream` is stdout or stderr, not {other:?}"))),
+        };
+        let room = Room::of(params.max_output_tokens);
+        let ask = OutputParams {
+            execution_id: execution(&params.execution_id)?,
+            stream,
+            since: params.since,
+            limit: Some(room.bytes()),
+        };
+        let slice: OutputSlice = self.ask(Method::ExecOutput, &ask).await?;
+        let more = if slice.done { "that is all".into() } else { format!("go on with since {}", slice.next) };
+        let text = format!("from offset {}; {more}\n---\n{}", slice.offset, slice.data);
+        Ok(show::result(text, json!(slice)).into())
+    }
+
+    async fn list(&self, params: Result<Nothing, Fault>) -> Done {
+        let Nothing {} = params?;
+        let sessions: SessionList = self.ask(Method::SessionList, &ListParams::default()).await?;
+        let executions: ExecutionList = self.ask(Method::ExecList, &json!({})).await?;
+        let named = |s: &SessionInfo| s.name.as_deref().map(|n| format!(" ({n})")).unwrap_or_default();
+        let mut lines: Vec<String> = Vec::new();
+        let live = |s: &&SessionInfo| s.state != SessionState::Terminated;
+        for session in sessions.sessions.iter().filter(live) {
+            let state = json!(session.state);
+            lines.push(format!(
+                "session {}{}: {}, in {}",
+                session.session_id,
+                named(session),
+                state.as_str().unwrap_or_default(),
+                session.working_dir
+            ));
+        }
+        lines.extend(executions.executions.iter().map(one_line));
+        if lines.is_empty() {
+            lines.push("no sessions, and nothing has been run".into());
+        }
+        let fields = json!({"sessions": sessions.sessions, "executions": executions.executions});
+        Ok(show::result(lines.join("\n"), fields).into())
+    }
+
+    async fn kill(&self, params: Result<Kill, Fault>) -> Done {
+        let params = params?;
+        let execution_id = execution(&params.execution_id)?;
+        let reply: Value = match params.signal {
+            Some(signal) => self.ask(Method::ExecSignal, &SignalParams { execution_id, signal }).await?,
+            None => {
+                self.ask(
+                    Method::ExecCancel,
+                    &CancelParams { execution_id: Some(execution_id), ..CancelParams::default() },
+                )
+                .await?
+            }
+        };
+        Ok(show::result("done".into(), reply).into())
+    }
+
+    async fn screen(&self, params: Result<ShowScreen, Fault>) -> Done {
+        let wanted = execution(&params?.execution_id)?;
+        let executions: ExecutionList = self.ask(Method::ExecList, &json!({})).await?;
+        let found = executions.executions.into_iter().find(|e| e.execution_id == wanted);
+        let Some(terminal_id) = found.and_then(|e| e.terminal_id) else {
+            return Err(Error::new(
+                ErrorCode::TerminalNotFound,
+                "it has no screen: it was not started with tty",
+            )
+            .into());
+        };
+        let screen: Screen =
+            self.ask(Method::TerminalScreen, &ScreenParams { terminal_id, format: None }).await?;
+        let text = screen.text.clone().unwrap_or_default();
+        let cursor = format!("cursor at column {}, row {}", screen.cursor.col, screen.cursor.row);
+        Ok(show::result(format!("{}x{}, {cursor}\n{text}", screen.cols, screen.rows), json!(screen)).into())
+    }
+
+    async fn new_session(&self, params: Result<NewSession, Fault>) -> Done {
+        let params = params?;
+        let sandbox = match params.sandbox {
+            Some(mode) => {
+                Some(serde_json::from_value(json!(mode)).map_err(|e| Fault::Params(e.to_string()))?)
+            }
+            None => None,
+        };
+        let usual = || self.hands.working_dir().map(|dir| dir.display().to_string());
+        // A case says where and with which shell.
+        let free = params.case.is_none();
+        let create = CreateParams {
+            name: params.name,
+            working_dir: params.workdir.or_else(|| usual().filter(|_| free)),
+            shell: params.shell.or_else(|| self.hands.shell().filter(|_| free).map(Into::into)),
+            case_id: params.case,
+            sandbox,
+            ..CreateParams::default()
+        };
+        let session: Value = self.ask(Method::SessionCreate, &create).await?;
+        let text = |name: &str| session[name].as_str().unwrap_or_default();
+        let words = format!("session {}, {} in {}", text("session_id"), text("shell"), text("working_dir"));
+        Ok(show::result(words, session).into())
+    }
+
+    async fn close_session(&self, params: Result<CloseSession, Fault>) -> Done {
+        let session_id = self.session(&params?.session).await?;
+        let reply: Value =
+            self.ask(Method::SessionDestroy, &DestroyParams { session_id, force: Some(true) }).await?;
+        Ok(show::result("done".into(), reply).into())
+    }
+
+    /// An id, or the name of one that lives.
+    async fn session(&self, text: &str) -> Result<SessionId, Fault> {
+        if let Ok(id) = text.parse() {
+            return Ok(id);
+        }
+        let params = ListParams { name: Some(text.into()), ..ListParams::default() };
+        let list: SessionList = self.ask(Method::SessionList, &params).await?;
+        let live = list.sessions.into_iter().find(|s| s.state != SessionState::Terminated);
+        live.map(|s| s.session_id).ok_or_else(|| {
+            let error =
+                Error::new(ErrorCode::SessionNotFound, format!("no session has the id or name `{text}`"));
+            Fault::Refused(error.hint("`list` shows them, `new_session` makes one"))
+        })
+    }
+
+    async fn ask<R: DeserializeOwned>(&self, method: Method, params: &impl Serialize) -> Result<R, Error> {
+        let params = serde_json::to_value(params).map_err(|e| show::not_understood(&e))?;
+        let reply = self.hands.call(method, params).await?;
+        serde_json::from_value(reply).map_err(|e| show::not_understood(&e))
+    }
+}
+
+fn refused_by_user() -> Fault {
+    Error::new(ErrorCode::ApprovalDenied, "the user said no").into()
+}
+
+/// Parameters as a model gave them.
+fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, Fault> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|e| Fault::Params(e.to_string()))
+}
+
+fn execution(text: &str) -> Result<ExecutionId, Fault> {
+    text.parse().map_err(|_| Fault::Params(format!("{text:?} is no execution_id")))
+}
+
+fn one_line(execution: &ExecutionInfo) -> String {
+    const LONGEST: usize = 80;
+    let status = json!(execution.status);
+    let code = execution.exit_code.map(|code| format!(" with {code}")).unwrap_or_default();
+    let mut command: String = execution.command.chars().take(LONGEST).collect();
+    if command.len() < execution.command.len() {
+        command.push('…');
+    }
+    let command = command.replace('\n', " ");
+    format!("{} {}{code}: {command}", execution.execution_id, status.as_str().unwrap_or_default())
+}

@@ -1,0 +1,80 @@
+//! What can be read without a tool: the sessions there are, the output of an execution, the screen of a terminal.
+
+use rmcp::ErrorData;
+use rmcp::model::{ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
+use serde_json::{Value, json};
+use trl_proto::exec::ExecutionList;
+use trl_proto::{Error, Method};
+
+use super::hands::Hands;
+
+const SESSIONS: &str = "trl://sessions";
+const OUTPUT: &str = "trl://executions/";
+const SCREEN: &str = "trl://terminals/";
+/// Of one reading.
+const MOST_BYTES: u64 = 1 << 20;
+
+pub(super) async fn list(hands: &impl Hands) -> Result<ListResourcesResult, ErrorData> {
+    let mut all = vec![Resource::new(SESSIONS, "sessions")];
+    let reply = hands.call(Method::ExecList, json!({})).await.map_err(|e| failed(&e))?;
+    let list: ExecutionList =
+        serde_json::from_value(reply).unwrap_or(ExecutionList { executions: Vec::new() });
+    for execution in list.executions {
+        let id = execution.execution_id;
+        all.push(Resource::new(format!("{OUTPUT}{id}/stdout"), format!("output of {id}")));
+        all.extend(
+            execution
+                .terminal_id
+                .map(|t| Resource::new(format!("{SCREEN}{t}/screen"), format!("screen of {t}"))),
+        );
+    }
+    Ok(ListResourcesResult::with_all_items(all))
+}
+
+pub(super) fn templates() -> Vec<ResourceTemplate> {
+    vec![
+        ResourceTemplate::new(format!("{OUTPUT}{{execution_id}}/{{stream}}"), "output of an execution"),
+        ResourceTemplate::new(format!("{SCREEN}{{terminal_id}}/screen"), "screen of a terminal"),
+    ]
+}
+
+pub(super) async fn read(hands: &impl Hands, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    let (method, params, part) = match uri {
+        SESSIONS => (Method::SessionList, json!({}), None),
+        _ => {
+            let unknown = || ErrorData::resource_not_found(format!("there is no resource {uri}"), None);
+            let (rest, of) = match (uri.strip_prefix(OUTPUT), uri.strip_prefix(SCREEN)) {
+                (Some(rest), _) => (rest, OUTPUT),
+                (_, Some(rest)) => (rest, SCREEN),
+                _ => return Err(unknown()),
+            };
+            match (of, rest.split_once('/').ok_or_else(unknown)?) {
+                (OUTPUT, (id, stream @ ("stdout" | "stderr"))) => {
+                    let params = json!({"execution_id": id, "stream": stream, "limit": MOST_BYTES});
+                    (Method::ExecOutput, params, Some("data"))
+                }
+                (SCREEN, (id, "screen")) => {
+                    (Method::TerminalScreen, json!({"terminal_id": id}), Some("text"))
+                }
+                _ => return Err(unknown()),
+            }
+        }
+    };
+    let reply = hands.call(method, params).await.map_err(|e| failed(&e))?;
+    let contents = match part {
+        Some(part) if reply["encoding"] == "base64" => {
+            ResourceContents::blob(reply[part].as_str().unwrap_or_default(), uri)
+        }
+        Some(part) => ResourceContents::text(reply[part].as_str().unwrap_or_default(), uri),
+        None => ResourceContents::text(pretty(&reply), uri),
+    };
+    Ok(ReadResourceResult::new(vec![contents]))
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+fn failed(error: &Error) -> ErrorData {
+    ErrorData::resource_not_found(error.message.clone(), serde_json::to_value(&error.details).ok())
+}
