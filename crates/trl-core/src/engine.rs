@@ -31,6 +31,7 @@ use crate::output::{Budget, Capacity, Log, spill::Spill};
 use crate::place::Place;
 use crate::records::Recorder;
 use crate::registry::Registry;
+use crate::runtime::Runtimes;
 use crate::seats::{Seat, Seats};
 use crate::session::handle::Session;
 use crate::settings::Settings;
@@ -74,6 +75,7 @@ pub struct Engine {
     /// Which case each session has.
     pub residents: Residents,
     pub checkpoints: Arc<Checkpoints>,
+    pub runtimes: Runtimes,
 }
 
 #[derive(Debug, Default)]
@@ -160,6 +162,7 @@ impl Engine {
             cases: Cases::new(&settings),
             residents: Residents::new(Nothing),
             checkpoints: Arc::new(Checkpoints::new(data_dir.as_deref(), settings.checkpoints.keep)),
+            runtimes: Runtimes::new(&settings.runtimes),
             settings,
         }))
     }

@@ -14,7 +14,7 @@ use trl_proto::{Dialect, Error, ExecutionId, RequestId, SessionId, TerminalId};
 
 use crate::clock::Stamp;
 use crate::output::Log;
-use crate::sandbox::Sandbox;
+use crate::sandbox::Boundary;
 
 #[derive(Debug)]
 pub struct Execution {
@@ -31,7 +31,7 @@ pub struct Execution {
     pub stdout: Arc<Log>,
     pub stderr: Arc<Log>,
     /// The boundary around it: that of its session or terminal.
-    pub sandbox: Option<Arc<Sandbox>>,
+    pub sandbox: Boundary,
     phase: watch::Sender<Phase>,
     told: Mutex<Told>,
     /// Its beginning was noted for the history.
@@ -166,7 +166,7 @@ impl Execution {
         owner: Arc<str>,
         command: &str,
         logs: (Arc<Log>, Arc<Log>),
-        sandbox: Option<Arc<Sandbox>>,
+        sandbox: Boundary,
     ) -> Arc<Self> {
         Arc::new(Self::fresh(place, owner, command, logs, sandbox))
     }
@@ -176,7 +176,7 @@ impl Execution {
         owner: Arc<str>,
         command: &str,
         logs: (Arc<Log>, Arc<Log>),
-        sandbox: Option<Arc<Sandbox>>,
+        sandbox: Boundary,
     ) -> Self {
         Self {
             id: ExecutionId::random(),

@@ -23,6 +23,7 @@ pub mod progress;
 pub mod random;
 pub mod records;
 pub mod registry;
+pub mod runtime;
 pub mod sandbox;
 pub mod seats;
 pub mod session;

@@ -8,7 +8,6 @@ use trl_proto::{Dialect, Text};
 
 use crate::execution::Execution;
 use crate::output::Log;
-use crate::sandbox;
 
 /// Where a reply begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +56,7 @@ impl Execution {
                 None => ProgressEnd::NotYet {
                     execution_id: self.id.clone(),
                     elapsed_ms: info.elapsed_ms,
-                    sandbox: sandbox::report(self.sandbox.as_deref()),
+                    sandbox: self.sandbox.report(),
                 },
             },
         }

@@ -1,9 +1,11 @@
 //! What an operator may set: the numbers the engine works with. Read from files and flags elsewhere.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use trl_proto::limits::Limits;
+use trl_proto::runtime::{HOST, RuntimeSpec};
 use trl_proto::sandbox::Mode;
 
 /// Where people have their tools, without the places where those keep credentials.
@@ -99,6 +101,7 @@ pub struct Settings {
     /// What programs may use unless the operator says otherwise; agents may ask for less.
     pub limits: Limits,
     pub checkpoints: CheckpointSettings,
+    pub runtimes: RuntimeSettings,
     /// Bytes of a terminal's output that a client may have missed and still get.
     pub terminal_ring: usize,
     /// Newest bytes replayed to a client that asks for nothing better.
@@ -109,6 +112,30 @@ pub struct Settings {
     pub terminal_grace: Duration,
     /// A terminal nobody is attached to, and that says nothing, is destroyed after this; zero is never.
     pub terminal_idle_ttl: Duration,
+}
+
+/// Where sessions can live, and how links to elsewhere behave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RuntimeSettings {
+    /// Of sessions that name none.
+    pub usual: String,
+    /// By name.
+    pub known: BTreeMap<String, RuntimeSpec>,
+    /// How long the two ends of a broken link wait for each other.
+    pub grace: Duration,
+    /// How long a request waits for a link to come up.
+    pub connect: Duration,
+}
+
+impl Default for RuntimeSettings {
+    fn default() -> Self {
+        Self {
+            usual: HOST.into(),
+            known: BTreeMap::new(),
+            grace: Duration::from_secs(600),
+            connect: Duration::from_secs(10),
+        }
+    }
 }
 
 /// When a session's state is kept, and for how long.
@@ -173,6 +200,7 @@ impl Default for Settings {
             min_free_memory_bytes: 64 << 20,
             limits: Limits::default(),
             checkpoints: CheckpointSettings::default(),
+            runtimes: RuntimeSettings::default(),
             terminal_ring: 1 << 20,
             terminal_scrollback: 64 << 10,
             terminal_history: 1 << 20,

@@ -4,6 +4,7 @@
 //! earlier ones pass over.
 
 use std::fmt;
+use std::str::FromStr;
 
 use crate::breach::Breach;
 use crate::link::Side;
@@ -31,6 +32,24 @@ impl fmt::Display for Key {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
+
+impl FromStr for Key {
+    type Err = NoKey;
+
+    fn from_str(text: &str) -> Result<Self, NoKey> {
+        let digits: Vec<u8> = text
+            .chars()
+            .map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok()))
+            .collect::<Option<_>>()
+            .ok_or(NoKey)?;
+        let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] * 16 + pair[1]).collect();
+        bytes.try_into().map(Self).map_err(|_| NoKey)
+    }
+}
+
+/// Not 32 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoKey;
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

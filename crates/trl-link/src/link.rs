@@ -201,6 +201,11 @@ impl Link {
         self.connection == Connection::Up
     }
 
+    /// Why it will never be up again, if so.
+    pub fn breach(&self) -> Option<&Breach> {
+        self.broken.as_ref()
+    }
+
     /// What came in place of a hello: what a login script or an error message said.
     pub fn noise(&self) -> Option<String> {
         self.decoder.noise()

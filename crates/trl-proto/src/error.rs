@@ -44,6 +44,8 @@ pub enum ErrorCode {
     SandboxUnavailable,
     CheckpointNotFound,
     CheckpointCorrupt,
+    RuntimeNotFound,
+    RuntimeUnavailable,
     ShuttingDown,
     InternalError,
 }

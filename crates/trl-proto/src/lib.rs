@@ -3,12 +3,13 @@
 //! Owns names and shapes, nothing else: no I/O, no clock, no async runtime. A change here is a change
 //! of the protocol.
 //!
-//! 1. [`envelope`] turns one line into requests and replies into lines, in both dialects.
+//! 1. [`envelope`] turns one line into requests and replies into lines, in both dialects; [`heard`] is that from a client's side.
 //! 2. [`method`] is the one table of methods: name, who may call it.
 //! 3. [`session`], [`exec`], [`start`], [`checkpoint`], [`terminal`], [`system`], [`doctor`], [`limits`], [`sandbox`], [`case`], [`token`], [`workspace`], [`fs`] and [`event`] hold the
 //!    parameters and results of each family; [`hitl`] those of a family that is agreed and not there yet, [`approval`] the rules people write for it.
 //! 4. [`explain`] says what is wrong with parameters, [`unique`] refuses a name given twice.
-//! 5. `openapi` (feature `schema`, for a test) describes the HTTP door. [`text`] carries bytes inside JSON strings; [`error`] is every way a request can be refused.
+//! 5. [`far`] is what gateways and their engines say to each other, and nobody else.
+//! 6. `openapi` (feature `schema`, for a test) describes the HTTP door. [`text`] carries bytes inside JSON strings; [`error`] is every way a request can be refused.
 
 pub mod approval;
 pub mod case;
@@ -19,7 +20,9 @@ pub mod error;
 pub mod event;
 pub mod exec;
 mod explain;
+pub mod far;
 pub mod fs;
+pub mod heard;
 pub mod history;
 pub mod hitl;
 pub mod id;
@@ -29,6 +32,7 @@ pub mod nearest;
 #[cfg(feature = "schema")]
 pub mod openapi;
 pub mod random;
+pub mod runtime;
 pub mod sandbox;
 pub mod session;
 pub mod start;

@@ -9,6 +9,7 @@ use crate::envelope::Dialect;
 use crate::exec::Approval;
 use crate::id::{ExecutionId, RequestId, SessionId};
 use crate::limits::{Limits, LimitsInfo};
+use crate::runtime::RuntimeWish;
 use crate::sandbox::{SandboxParams, SandboxReport};
 use crate::unique;
 
@@ -102,9 +103,9 @@ pub struct CreateParams {
     /// The case it is created from; the configured one, if there is one, unless told otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case_id: Option<String>,
-    /// Only `host` so far.
+    /// Where its processes live; the configured runtime unless told otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub runtime: Option<String>,
+    pub runtime: Option<RuntimeWish>,
     /// What its programs may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,

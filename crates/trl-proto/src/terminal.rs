@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::exec::Approval;
 use crate::id::TerminalId;
 use crate::limits::{Limits, LimitsInfo, Usage};
+use crate::runtime::RuntimeWish;
 use crate::sandbox::{SandboxParams, SandboxReport};
 use crate::text::Encoding;
 use crate::unique;
@@ -71,7 +72,7 @@ pub struct CreateParams {
     pub labels: Option<BTreeMap<String, String>>,
     /// Only `host` so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub runtime: Option<String>,
+    pub runtime: Option<RuntimeWish>,
     /// What its programs may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,

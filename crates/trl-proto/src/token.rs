@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{SessionId, TokenId};
 use crate::method::Role;
+use crate::runtime::{HOST, RuntimeWish};
 use crate::sandbox::{Mode, Net, SandboxParams};
 
 /// How much a sandbox lets through, narrowest first.
@@ -64,7 +65,7 @@ pub struct Wish {
     #[serde(default)]
     pub working_dir: Option<String>,
     #[serde(default)]
-    pub runtime: Option<String>,
+    pub runtime: Option<RuntimeWish>,
     #[serde(default)]
     pub pass_env: Option<Vec<String>>,
     /// A mode, or an object with one; what it is matters only to those who have a ceiling.
@@ -102,7 +103,9 @@ impl Ceilings {
         let all = making == Making::Session;
         within("case_id", self.cases.as_deref(), wish.case_id.as_deref(), all)?;
         within("workspace_id", self.workspaces.as_deref(), wish.workspace_id.as_deref(), all)?;
-        let runtime = wish.runtime.as_deref().or(all.then_some("host"));
+        // Whoever may have only some must name one of them.
+        let named = wish.runtime.as_ref().map(|wish| wish.name().unwrap_or_default());
+        let runtime = named.or(all.then_some(HOST));
         within("runtime", self.runtimes.as_deref(), runtime, all)?;
         match self.sandbox {
             Some(widest) if (all || wish.sandbox.is_some()) && wish.sandbox() > widest => {

@@ -1,4 +1,4 @@
-//! Programs that a thread of the daemon starts for itself, such as git: short-lived, and waited for by their starter.
+//! Programs that the daemon starts for itself, such as git or ssh: waited for by their starter.
 //!
 //! The daemon collects every dead child and ends children it does not know. A helper is known ([`pids`]) from before
 //! anybody can see it until it is gone. Its exit may be collected by either side, so whoever starts one must learn from
@@ -46,6 +46,13 @@ impl Helper {
 
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()
+    }
+}
+
+impl Helper {
+    /// For one that does not end with its pipes.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
     }
 }
 

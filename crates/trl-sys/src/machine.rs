@@ -20,6 +20,11 @@ pub fn thread_count() -> u64 {
     field_kib(&status, "Threads").unwrap_or(0)
 }
 
+/// What this machine calls itself.
+pub fn host_name() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_string()).unwrap_or_default()
+}
+
 pub fn open_fds() -> u64 {
     fs::read_dir("/proc/self/fd").map_or(0, |dir| dir.count() as u64)
 }

@@ -21,7 +21,7 @@ pub use self::book::Book;
 pub(crate) use self::desk::storage;
 pub use self::desk::{Asking, Desk, Detached, Elsewhere, Plan};
 pub use self::rules::Rules;
-use crate::sandbox::Sandbox;
+use crate::sandbox::Boundary;
 use crate::shell::Kind;
 
 /// What the rules say of a command.
@@ -128,11 +128,11 @@ impl Doubt {
     }
 }
 
-/// Can a command get round the rules? Without a sandbox it runs as the daemon's user.
-pub fn boundary(sandbox: Option<&Sandbox>) -> ApprovalBoundary {
-    match sandbox {
-        Some(_) => ApprovalBoundary::Enforced,
-        None => ApprovalBoundary::Advisory,
+/// Can a command get round the rules? Without a sandbox it runs as the daemon's user, unless that is somewhere else.
+pub fn boundary(sandbox: &Boundary, is_apart: bool) -> ApprovalBoundary {
+    match sandbox.is_some() || is_apart {
+        true => ApprovalBoundary::Enforced,
+        false => ApprovalBoundary::Advisory,
     }
 }
 

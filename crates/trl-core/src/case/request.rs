@@ -16,6 +16,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use trl_proto::limits::Limits;
+use trl_proto::runtime::RuntimeWish;
 use trl_proto::sandbox::SandboxParams;
 use trl_proto::{Error, ErrorCode, session, terminal, unknown_name};
 
@@ -45,7 +46,7 @@ struct Wanted<'a> {
     pass_env: &'a mut Option<Vec<String>>,
     working_dir: &'a mut Option<String>,
     workspace_id: &'a mut Option<String>,
-    runtime: &'a mut Option<String>,
+    runtime: &'a mut Option<RuntimeWish>,
     sandbox: &'a mut Option<SandboxParams>,
     labels: &'a mut Option<BTreeMap<String, String>>,
 }
@@ -127,7 +128,8 @@ impl Case {
         }
         self.fill_secrets(wanted.env, wanted.secret_env, scene.inherited)?;
         *wanted.workspace_id = wanted.workspace_id.take().or_else(|| self.spec.workspace.clone());
-        *wanted.runtime = wanted.runtime.take().or_else(|| self.spec.runtime.clone());
+        let own = || self.spec.runtime.clone().map(RuntimeWish::Named);
+        *wanted.runtime = wanted.runtime.take().or_else(own);
         *wanted.sandbox = self.bounded(wanted.sandbox.take(), scene.widening)?;
         if let (None, Some(template)) = (&wanted.working_dir, &self.spec.working_dir) {
             *wanted.working_dir = Some(self.place(template, scene)?);
@@ -142,9 +144,10 @@ impl Case {
         }
         let other =
             |asked: &Option<String>, own: &Option<String>| own.is_some() && asked.is_some() && asked != own;
+        let runtime = wanted.runtime.as_ref().map(|wish| wish.name().unwrap_or_default().to_string());
         let refused = [
             ("argv", self.spec.argv.is_some() && (wanted.argv.is_some() || wanted.shell.is_some())),
-            ("runtime", other(wanted.runtime, &self.spec.runtime)),
+            ("runtime", other(&runtime, &self.spec.runtime)),
             ("workspace_id", other(wanted.workspace_id, &self.spec.workspace)),
         ];
         match refused.into_iter().find(|(_, refused)| *refused) {

@@ -170,6 +170,22 @@ impl Checkpoint {
 }
 
 impl Manifest {
+    /// Of a state that is on its way to whoever keeps it.
+    pub fn passing(stand: Stand, around: Around, state: &State) -> Self {
+        Self {
+            checkpoint_id: CheckpointId::random(),
+            stand,
+            created_at: String::new(),
+            created_us: 0,
+            origin: Origin::Request,
+            label: None,
+            shell: state.kind.name().into(),
+            left_out: Vec::new(),
+            around,
+            files: None,
+        }
+    }
+
     pub fn info(&self, size_bytes: u64) -> CheckpointInfo {
         CheckpointInfo {
             checkpoint_id: self.checkpoint_id.clone(),

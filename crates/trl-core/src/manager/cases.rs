@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use trl_proto::far::{FarMethod, Greeting, ResolveParams, Resolved};
 use trl_proto::session::CreateParams;
 use trl_proto::{Error, SessionId, TerminalId, terminal};
 
@@ -12,7 +13,8 @@ use super::{Caller, Manager};
 use crate::case::request::Scene;
 use crate::case::{Case, Where};
 use crate::diagnostics::fell_back;
-use crate::session::spec::Spec;
+use crate::runtime::Runtime;
+use crate::session::spec::{Elsewhere, Spec};
 use crate::terminal::spec as on_terminal;
 
 /// What of a request decides which case it gets.
@@ -42,12 +44,12 @@ impl Manager {
         Ok(Scene { id, widening: caller.widening, inherited: &self.engine.inherited, workspace })
     }
 
-    pub(super) fn resolve(&self, params: CreateParams, caller: &Caller) -> Result<Spec, Error> {
+    pub(super) async fn resolve(&self, params: CreateParams, caller: &Caller) -> Result<Spec, Error> {
         let case = self.case_for(CaseWish::of(&params))?;
-        self.resolve_under(case, params, caller)
+        self.resolve_under(case, params, caller).await
     }
 
-    pub(super) fn resolve_under(
+    pub(super) async fn resolve_under(
         &self,
         case: Option<Arc<Case>>,
         mut params: CreateParams,
@@ -59,6 +61,19 @@ impl Manager {
             let scene = self.scene(id.as_str(), params.workspace_id.as_deref(), case, caller)?;
             case.under_session(&mut params, &scene)?;
         }
+        match self.engine.runtimes.place(params.runtime.as_ref())? {
+            None => self.resolve_here(id, case, params, caller),
+            Some(runtime) => self.resolve_elsewhere(id, case, params, (caller, runtime)).await,
+        }
+    }
+
+    pub(super) fn resolve_here(
+        &self,
+        id: SessionId,
+        case: Option<Arc<Case>>,
+        mut params: CreateParams,
+        caller: &Caller,
+    ) -> Result<Spec, Error> {
         if params.working_dir.is_none() {
             params.working_dir = self.dir_of(params.workspace_id.as_deref())?;
         }
@@ -66,7 +81,29 @@ impl Manager {
         let wish = params.sandbox.take().unwrap_or_else(usual);
         let mut spec = Spec::resolve(params, &caller.name, &self.engine.inherited, &self.engine.settings)?;
         spec.adopt(id, case);
-        spec.confine(self.engine.sandbox(Some(wish.clone()), spec.id.as_str(), &spec.working_dir)?);
+        spec.confine(self.engine.sandbox(Some(wish.clone()), spec.id.as_str(), &spec.working_dir)?.into());
+        spec.remember(wish);
+        Ok(spec)
+    }
+
+    /// What only the other machine knows is asked for there; nothing is started.
+    async fn resolve_elsewhere(
+        &self,
+        id: SessionId,
+        case: Option<Arc<Case>>,
+        mut params: CreateParams,
+        (caller, runtime): (&Caller, Arc<Runtime>),
+    ) -> Result<Spec, Error> {
+        params.runtime = None;
+        let usual = || self.engine.settings.sandbox_mode.into();
+        let wish = params.sandbox.get_or_insert_with(usual).clone();
+        let far = runtime.engine().await?;
+        let asked = ResolveParams { session_id: id.clone(), create: params.clone() };
+        let found: Resolved = far.calls.call(FarMethod::Resolve.name(), &asked).await?;
+        let is_apart = far.greeting().is_some_and(|greeting| is_apart(&greeting));
+        let elsewhere = Elsewhere { runtime, is_apart };
+        let mut spec = Spec::found(params, &caller.name, found, elsewhere, &self.engine.settings)?;
+        spec.adopt(id, case);
         spec.remember(wish);
         Ok(spec)
     }
@@ -106,7 +143,7 @@ impl Manager {
         let (inherited, settings) = (&self.engine.inherited, &self.engine.settings);
         let mut spec = on_terminal::Spec::resolve(params, &caller.name, inherited, settings)?;
         spec.adopt(id, case);
-        spec.confine(self.engine.sandbox(wish, spec.id.as_str(), &spec.working_dir)?);
+        spec.confine(self.engine.sandbox(wish, spec.id.as_str(), &spec.working_dir)?.into());
         Ok(spec)
     }
 
@@ -125,6 +162,16 @@ impl<'a> CaseWish<'a> {
             working_dir: params.working_dir.as_deref(),
         }
     }
+}
+
+/// Whether what runs there cannot reach this daemon: another machine or container, or another user.
+fn is_apart(greeting: &Greeting) -> bool {
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let pid_ns =
+        std::fs::read_link("/proc/self/ns/pid").map(|at| at.display().to_string()).unwrap_or_default();
+    let uid = trl_sys::machine::effective_uid();
+    let other_user = greeting.uid != uid && greeting.uid != 0;
+    greeting.boot_id != boot_id.trim() || greeting.pid_ns != pid_ns || other_user
 }
 
 fn note(case: &Case, id: &str, asked: Option<&str>) {

@@ -107,7 +107,7 @@ impl Manager {
             ))
             .hint("session.create starts it"));
         }
-        let spec = self.resolve_under(case, create, caller)?;
+        let spec = self.resolve_under(case, create, caller).await?;
         self.create_as(spec, caller, Keeping::Passing).await
     }
 
@@ -153,14 +153,28 @@ impl Manager {
         caller: &Caller,
         announce: impl FnOnce(&Arc<Execution>),
     ) -> Result<Arc<Execution>, Error> {
+        let bytes = checked_output_bytes(params.max_output_bytes)?;
+        let logs = (self.engine.log(bytes), self.engine.log(bytes));
+        let execution = session.spec.execution(&params.command, logs);
+        self.order_as(session, execution, &params, caller, announce).await
+    }
+
+    /// The same for an execution that is there already.
+    pub(super) async fn order_as(
+        &self,
+        session: &Arc<Session>,
+        execution: Arc<Execution>,
+        params: &RunParams,
+        caller: &Caller,
+        announce: impl FnOnce(&Arc<Execution>),
+    ) -> Result<Arc<Execution>, Error> {
         let received = Instant::now();
         if params.command.contains('\0') {
             return Err(Error::invalid("the command contains a NUL character"));
         }
-        let bytes = checked_output_bytes(params.max_output_bytes)?;
         let order = Order {
-            around: surroundings(&params)?,
-            stdin: stdin(&params)?,
+            around: surroundings(params)?,
+            stdin: stdin(params)?,
             timeout: seconds(params.timeout_s, "timeout_s")?.unwrap_or(session.spec.timeout),
             busy: if params.queue == Some(true) { WhenBusy::Queue } else { WhenBusy::Refuse },
             received,
@@ -171,11 +185,8 @@ impl Manager {
                 ..Clearance::default()
             },
             beginning: None,
-            execution: session
-                .spec
-                .execution(&params.command, (self.engine.log(bytes), self.engine.log(bytes))),
+            execution: Arc::clone(&execution),
         };
-        let execution = Arc::clone(&order.execution);
         self.engine.executions.add(&execution);
         announce(&execution);
         if let Err(error) = session.send(Message::Run(Box::new(order))).await {

@@ -3,6 +3,7 @@
 //! - here: sessions. - [`executions`]: running commands and asking about them; [`start`]: fresh processes as well.
 //! - [`checkpoints`]: a session's state, kept and given back.
 //! - [`terminals`]: the same for terminals. - [`cases`]: what their cases say.
+//! - [`gateway`]: what a gateway asks of an engine behind a link.
 //! - [`recall`]: sessions of earlier daemons; [`history`]: what was run.
 //! - [`housekeeping`]: what time does to them, and how the daemon ends.
 
@@ -10,6 +11,7 @@ mod approval;
 mod cases;
 mod checkpoints;
 mod executions;
+mod gateway;
 mod history;
 mod housekeeping;
 mod idempotency;
@@ -40,11 +42,12 @@ use crate::approval::Rules;
 use crate::checkpoint::Checkpoint;
 use crate::engine::{Counters, Engine};
 use crate::seats::{Seat, Seats};
+use crate::session;
 use crate::session::handle::{Keeping, Session};
 use crate::session::messages::{End, Ending, Manner, Message, Order, Stdin};
-use crate::session::spec::{Program, Secrets, Spec, checked_env};
+use crate::session::spec::{Elsewhere, Program, Secrets, Spec, checked_env};
 use crate::session::state::{self, Request, Verdict};
-use crate::session::task::{self, Start};
+use crate::session::task::Start;
 use crate::terminal::Terminal;
 
 pub struct Manager {
@@ -164,7 +167,7 @@ impl Manager {
     /// Starts a session; returns when its program is up, or when a person has been asked. A failure leaves nothing.
     pub async fn create(self: &Arc<Self>, params: CreateParams, caller: &Caller) -> Result<Created, Error> {
         let (given, mode) = (Given::of(&params), params.approval.unwrap_or_default());
-        let spec = self.resolve(params, caller)?;
+        let spec = self.resolve(params, caller).await?;
         let later = match self.gate_session(&spec, &given, mode, caller).await? {
             Gate::Open => return Ok(Created::Up(self.create_as(spec, caller, Keeping::Recorded).await?)),
             Gate::Later(later) => later,
@@ -225,7 +228,7 @@ impl Manager {
         }
         let (created, up) = oneshot::channel();
         self.sessions().insert(id.clone(), Arc::clone(&session));
-        task::spawn(Arc::clone(&self.engine), Arc::clone(&session), seat, Start::Now { created, direct });
+        session::spawn(Arc::clone(&self.engine), Arc::clone(&session), seat, Start::Now { created, direct });
         let outcome = up.await.unwrap_or_else(|_| Err(Error::internal("the session's task ended")));
         if let Err(error) = outcome {
             self.sessions().remove(&id);
@@ -321,14 +324,26 @@ impl Manager {
                 .hint("secrets are not kept when a session closes: give them again as `secret_env`")
                 .detail("names", missing));
         }
+        let elsewhere = match &old.spec.origin.runtime {
+            None => None,
+            Some(name) => {
+                let is_apart = old.spec.elsewhere.as_ref().is_some_and(|elsewhere| elsewhere.is_apart);
+                Some(Elsewhere { runtime: self.engine.runtimes.find(name)?, is_apart })
+            }
+        };
         let boundary = old.boundary(&self.engine)?;
         let seat = self.admit(caller)?;
-        let session = old.reopened(Secrets::new(secrets), boundary);
+        let session = old.reopened(Secrets::new(secrets), boundary, elsewhere);
         if let Some(from) = &from {
             checkpoints::expect(&session, from);
         }
         self.sessions().insert(id.clone(), Arc::clone(&session));
-        task::spawn(Arc::clone(&self.engine), Arc::clone(&session), seat, Start::WithFirstCommand { from });
+        session::spawn(
+            Arc::clone(&self.engine),
+            Arc::clone(&session),
+            seat,
+            Start::WithFirstCommand { from },
+        );
         Ok(session)
     }
 

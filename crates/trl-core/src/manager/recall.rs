@@ -12,6 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use trl_proto::runtime::HOST;
+use trl_proto::sandbox::SandboxReport;
 use trl_proto::session::SessionState;
 use trl_proto::{Error, SessionId};
 use trl_store::grant::{Grant, GrantKind};
@@ -25,10 +27,11 @@ use crate::case::{Case, Where};
 use crate::clock::Stamp;
 use crate::diagnostics;
 use crate::engine::{Counters, Engine};
-use crate::records::{LIMITS, ROOT};
+use crate::records::{KIND, LIMITS, ROOT};
+use crate::sandbox::Boundary;
 use crate::session::handle::{Past, Session};
 use crate::session::messages::{Ending, Manner};
-use crate::session::spec::{Origin, Program, Secrets, Spec};
+use crate::session::spec::{Elsewhere, Origin, Program, Secrets, Spec};
 use crate::shell::Kind;
 
 /// Records read at once.
@@ -254,7 +257,10 @@ fn spec_of(engine: &Engine, record: SessionRecord) -> Spec {
     env.extend(kept.env.clone());
     let sandbox = kept.sandbox.and_then(|wish| serde_json::from_value(wish).ok()).unwrap_or_default();
     let case = case_of(engine, &id, case_id.as_deref(), (workspace.as_deref(), &root));
-    let origin = Origin { env: kept.env, pass_env: kept.pass_env, sandbox, root, case_id };
+    let runtime = kept.runtime.filter(|name| name != HOST);
+    let known = runtime.as_deref().and_then(|name| engine.runtimes.find(name).ok());
+    let kind = kept.more.get(KIND).and_then(|kind| kind.as_str()).and_then(Kind::named);
+    let origin = Origin { env: kept.env, pass_env: kept.pass_env, sandbox, root, case_id, runtime };
     let mut spec = Spec {
         id: id.clone(),
         case: None,
@@ -263,7 +269,7 @@ fn spec_of(engine: &Engine, record: SessionRecord) -> Spec {
         name,
         labels: kept.labels,
         // One that is no shell any more does not start.
-        program: Program::Shell { kind: Kind::detect(&path).unwrap_or(Kind::Dash), path },
+        program: Program::Shell { kind: kind.or_else(|| Kind::detect(&path)).unwrap_or(Kind::Dash), path },
         env,
         secrets: Secrets::named(kept.secret_names),
         working_dir,
@@ -271,15 +277,20 @@ fn spec_of(engine: &Engine, record: SessionRecord) -> Spec {
         on_exit: kept.on_exit,
         renewal: kept.renewal,
         limits: kept.limits.unwrap_or_default(),
-        sandbox: None,
+        sandbox: Boundary::None,
+        elsewhere: known.map(|runtime| Elsewhere { runtime, is_apart: false }),
         origin: Arc::new(origin),
     };
     spec.adopt(id, case);
+    if spec.origin.runtime.is_some() {
+        spec.confine(SandboxReport::off().into());
+        return spec;
+    }
     // One that cannot be drawn now is tried again before the session is opened, and refused then.
     if let Ok(sandbox) =
         engine.sandbox(Some(spec.origin.sandbox.clone()), spec.id.as_str(), &spec.origin.root)
     {
-        spec.confine(sandbox);
+        spec.confine(sandbox.into());
     }
     spec
 }

@@ -127,7 +127,7 @@ impl Manager {
             sandbox: params.sandbox,
             ..CreateParams::default()
         };
-        let mut spec = self.resolve_under(case, create, caller)?;
+        let mut spec = self.resolve_under(case, create, caller).await?;
         if let (Program::Direct { reads, .. }, Stdin::Null) = (&mut spec.program, &stdin) {
             *reads = Reads::Nothing;
         }

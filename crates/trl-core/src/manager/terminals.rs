@@ -57,7 +57,7 @@ impl Manager {
             shell: None,
             env,
             working_dir: &spec.working_dir,
-            boundary: boundary(spec.sandbox.as_deref()),
+            boundary: boundary(&spec.sandbox, false),
             mode,
             redactor: &spec.secrets.redactor(),
         };

@@ -22,6 +22,8 @@ const WINDOW: u64 = 256 * 1024;
 const PATIENCE: Duration = Duration::from_millis(250);
 /// Reading this many bytes earns a millisecond of patience back: a follower that sustains 10 MB/s is never dropped.
 const BYTES_PER_MS: u64 = 10_000;
+/// When a writer looks again for a follower that it waits for in any case.
+const ENDLESS: Duration = Duration::from_secs(3600);
 
 #[derive(Debug)]
 pub struct Log {
@@ -49,7 +51,29 @@ struct Inner {
 struct Place {
     id: u64,
     offset: u64,
-    patience: Duration,
+    patience: Patience,
+}
+
+/// How long a follower may hold the writer up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// So much longer, in sum.
+    Left(Duration),
+    /// As long as it takes: at its other end is another log, whose own followers are not so patient.
+    Endless,
+}
+
+impl Patience {
+    fn is_over(self) -> bool {
+        self == Self::Left(Duration::ZERO)
+    }
+
+    fn longest(self) -> Duration {
+        match self {
+            Self::Left(left) => left,
+            Self::Endless => ENDLESS,
+        }
+    }
 }
 
 /// The beginning and the end of a stream.
@@ -209,7 +233,7 @@ impl Log {
         if let Some(since) = inner.paused_since.take() {
             inner.charge_laggards(now.saturating_duration_since(since));
         }
-        let patience = inner.laggards().map(|place| place.patience).max()?;
+        let patience = inner.laggards().map(|place| place.patience.longest()).max()?;
         inner.paused_since = Some(now);
         Some(now + patience)
     }
@@ -221,10 +245,19 @@ impl Log {
 
     /// A reader of every byte from `offset` on.
     pub fn follow(self: &Arc<Self>, offset: u64) -> Follower {
+        self.follow_with(offset, Patience::Left(PATIENCE))
+    }
+
+    /// The same, and no byte is missed: the writer waits for this one, however long it takes.
+    pub fn follow_strictly(self: &Arc<Self>, offset: u64) -> Follower {
+        self.follow_with(offset, Patience::Endless)
+    }
+
+    fn follow_with(self: &Arc<Self>, offset: u64, patience: Patience) -> Follower {
         let mut inner = self.lock();
         let id = inner.next_follower;
         inner.next_follower += 1;
-        inner.followers.push(Place { id, offset, patience: PATIENCE });
+        inner.followers.push(Place { id, offset, patience });
         Follower { log: Arc::clone(self), id, offset }
     }
 }
@@ -237,12 +270,14 @@ impl Inner {
     /// Those far behind that still have patience left.
     fn laggards(&mut self) -> impl Iterator<Item = &mut Place> {
         let total = self.total();
-        self.followers.iter_mut().filter(move |p| total - p.offset >= WINDOW && !p.patience.is_zero())
+        self.followers.iter_mut().filter(move |p| total - p.offset >= WINDOW && !p.patience.is_over())
     }
 
     fn charge_laggards(&mut self, waited: Duration) {
         for place in self.laggards() {
-            place.patience = place.patience.saturating_sub(waited);
+            if let Patience::Left(left) = &mut place.patience {
+                *left = left.saturating_sub(waited);
+            }
         }
     }
 }
@@ -275,7 +310,9 @@ impl Follower {
         let mut inner = self.log.lock();
         if let Some(place) = inner.followers.iter_mut().find(|p| p.id == self.id) {
             place.offset = offset;
-            place.patience = (place.patience + Duration::from_millis(read / BYTES_PER_MS)).min(PATIENCE);
+            if let Patience::Left(left) = &mut place.patience {
+                *left = (*left + Duration::from_millis(read / BYTES_PER_MS)).min(PATIENCE);
+            }
         }
         drop(inner);
         self.log.drained.notify_one();

@@ -63,6 +63,7 @@ pub(super) fn session(session: &Session) -> Note {
     };
     let mut more = std::collections::BTreeMap::new();
     more.insert(ROOT.to_string(), Value::from(spec.origin.root.clone()));
+    more.extend(spec.shell().map(|kind| (KIND.to_string(), Value::from(kind.name()))));
     more.extend(
         public.limits.as_ref().and_then(|info| Some((LIMITS.into(), serde_json::to_value(info).ok()?))),
     );
@@ -81,7 +82,7 @@ pub(super) fn session(session: &Session) -> Note {
             env: spec.origin.env.clone(),
             secret_names: spec.secrets.names().cloned().collect(),
             pass_env: spec.origin.pass_env.clone(),
-            runtime: Some("host".into()),
+            runtime: Some(spec.runtime_name().into()),
             limits: Some(spec.limits),
             sandbox: serde_json::to_value(&spec.origin.sandbox).ok(),
             labels: spec.labels.clone(),
@@ -101,6 +102,8 @@ pub(super) fn session(session: &Session) -> Note {
 
 /// Where the session was made: the directory its boundary is drawn around.
 pub(crate) const ROOT: &str = "root";
+/// The kind of its shell, which only the machine it is on can tell.
+pub(crate) const KIND: &str = "kind";
 /// What came of its limits.
 pub(crate) const LIMITS: &str = "limits_info";
 

@@ -160,12 +160,58 @@ fn all_but(dir: PathBuf, given: &Path) -> Vec<PathBuf> {
     entries.flat_map(|entry| all_but(entry.path(), given)).collect()
 }
 
-/// What is said of whatever has one or none.
-pub fn report(sandbox: Option<&Sandbox>) -> SandboxReport {
-    sandbox.map_or_else(SandboxReport::off, Sandbox::report)
+/// What is around a session, a terminal or a command.
+#[derive(Debug, Clone, Default)]
+pub enum Boundary {
+    #[default]
+    None,
+    /// Drawn by this daemon.
+    Here(Arc<Sandbox>),
+    /// Drawn by an engine elsewhere, and known by what that says of it.
+    There(Arc<Mutex<SandboxReport>>),
 }
 
-/// The mode of whatever has one or none.
-pub fn mode(sandbox: Option<&Sandbox>) -> Mode {
-    sandbox.map_or(Mode::Off, |s| s.policy.mode)
+impl Boundary {
+    /// The one this daemon has to enforce.
+    pub fn here(&self) -> Option<&Arc<Sandbox>> {
+        match self {
+            Self::Here(sandbox) => Some(sandbox),
+            Self::None | Self::There(_) => None,
+        }
+    }
+
+    pub fn report(&self) -> SandboxReport {
+        match self {
+            Self::None => SandboxReport::off(),
+            Self::Here(sandbox) => sandbox.report(),
+            Self::There(said) => said.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
+    }
+
+    pub fn is_some(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Here(_) => true,
+            Self::There(_) => self.report().mode != Mode::Off,
+        }
+    }
+
+    /// What the engine there says by now.
+    pub fn told(&self, report: SandboxReport) {
+        if let Self::There(said) = self {
+            *said.lock().unwrap_or_else(PoisonError::into_inner) = report;
+        }
+    }
+}
+
+impl From<Option<Arc<Sandbox>>> for Boundary {
+    fn from(sandbox: Option<Arc<Sandbox>>) -> Self {
+        sandbox.map_or(Self::None, Self::Here)
+    }
+}
+
+impl From<SandboxReport> for Boundary {
+    fn from(said: SandboxReport) -> Self {
+        Self::There(Arc::new(Mutex::new(said)))
+    }
 }

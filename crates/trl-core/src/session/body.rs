@@ -102,7 +102,7 @@ impl Body {
 
     fn try_open(engine: &Engine, spec: &Spec) -> io::Result<Self> {
         let base = engine.place.session_dir(spec.id.as_str())?;
-        spec.sandbox.as_ref().map_or(Ok(()), |sandbox| sandbox.prepare())?;
+        spec.sandbox.here().map_or(Ok(()), |sandbox| sandbox.prepare())?;
         let medium = engine.place.medium;
         let files = match &spec.program {
             Program::Shell { kind, .. } => Files::create(*kind, base, medium)?,
@@ -166,7 +166,7 @@ impl Body {
                 _ => Group::Leads,
             },
             terminal: false,
-            sandbox: spec.sandbox.as_ref().map(|sandbox| Box::new(sandbox.plan(&[self.files.base()]))),
+            sandbox: spec.sandbox.here().map(|sandbox| Box::new(sandbox.plan(&[self.files.base()]))),
         });
         self.link.send(request.encode())
     }

@@ -184,7 +184,7 @@ impl Task {
 
     pub(super) fn publish(&mut self, run: &Run, end: End) {
         let mut outcome = run.outcome(end);
-        if let Some(sandbox) = &self.session.spec.sandbox {
+        if let Some(sandbox) = self.session.spec.sandbox.here() {
             outcome.sandbox = sandbox.report();
             outcome.denied = run.denied(sandbox, &outcome);
         }

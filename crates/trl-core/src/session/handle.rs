@@ -14,7 +14,7 @@ use trl_store::redact::Redactor;
 use zeroize::Zeroizing;
 
 use super::messages::{Ending, Message};
-use super::spec::{Secrets, Spec};
+use super::spec::{Elsewhere, Secrets, Spec};
 use super::state::Denial;
 use crate::approval::Rules;
 use crate::checkpoint::{Around, Captured, Checkpoint, Checkpoints, Hidden, Manifest, Remarks, Stand};
@@ -22,8 +22,7 @@ use crate::clock::Stamp;
 use crate::engine::Engine;
 use crate::env::Env;
 use crate::execution::{Execution, Phase, millis};
-use crate::sandbox;
-use crate::sandbox::Sandbox;
+use crate::sandbox::Boundary;
 use crate::shell::state::State;
 
 #[derive(Debug)]
@@ -134,10 +133,11 @@ impl Session {
 
     /// The same session again, where it was when it closed. It keeps its past, but not its age: one that was closed
     /// for its age would be of no use.
-    pub fn reopened(&self, secrets: Secrets, boundary: Option<Arc<Sandbox>>) -> Arc<Self> {
+    pub fn reopened(&self, secrets: Secrets, boundary: Boundary, elsewhere: Option<Elsewhere>) -> Arc<Self> {
         let public = self.public();
         let mut spec = self.spec.reopened(public.working_dir.clone(), secrets);
         spec.confine(boundary);
+        spec.elsewhere = elsewhere;
         let past = Past { created: self.created, commands: public.commands };
         let session = Self::with_past(spec, self.rules.clone(), self.keeping, past);
         session.public().limits.clone_from(&public.limits);
@@ -145,11 +145,13 @@ impl Session {
     }
 
     /// The one it had, or that it is to have: a session that had one is not opened without.
-    pub fn boundary(&self, engine: &Engine) -> Result<Option<Arc<Sandbox>>, Error> {
+    pub fn boundary(&self, engine: &Engine) -> Result<Boundary, Error> {
         let Spec { id, origin, sandbox, .. } = &self.spec;
         match sandbox {
-            Some(sandbox) => Ok(Some(Arc::clone(sandbox))),
-            None => engine.sandbox(Some(origin.sandbox.clone()), id.as_str(), &origin.root),
+            Boundary::Here(_) | Boundary::There(_) => Ok(sandbox.clone()),
+            Boundary::None => {
+                Ok(engine.sandbox(Some(origin.sandbox.clone()), id.as_str(), &origin.root)?.into())
+            }
         }
     }
 
@@ -240,7 +242,7 @@ impl Session {
     }
 
     /// What was found of its shell.
-    pub(super) fn captured(&self, state: State, around: Around, heard: Vec<Zeroizing<Vec<u8>>>) -> Captured {
+    pub(crate) fn captured(&self, state: State, around: Around, heard: Vec<Zeroizing<Vec<u8>>>) -> Captured {
         let hidden = Hidden::new(&self.spec.secrets, self.redactor(), heard);
         Captured { state, around, stand: self.stand(), hidden }
     }
@@ -353,7 +355,7 @@ impl Session {
             case_id: self.spec.case_id().map(String::from),
             case_digest: self.spec.case.as_ref().map(|case| case.digest.clone()),
             ignored: self.spec.case.as_ref().map(|case| case.ignored.clone()).unwrap_or_default(),
-            runtime: "host".into(),
+            runtime: self.spec.runtime_name().into(),
             labels: self.spec.labels.clone(),
             env_keys: self.spec.env_keys(),
             command_count: public.commands,
@@ -361,7 +363,7 @@ impl Session {
             on_exit: self.spec.on_exit,
             renewal: self.spec.renewal,
             limits: public.limits.clone(),
-            sandbox: sandbox::report(self.spec.sandbox.as_deref()),
+            sandbox: self.spec.sandbox.report(),
             pid: public.pid,
             running,
             execution_id: public.direct.clone(),

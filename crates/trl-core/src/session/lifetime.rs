@@ -323,7 +323,7 @@ impl Task {
     /// Its keeper removes its directories, whatever is in them.
     fn note_leftovers(&self) {
         let own = self.body.as_ref().map(|body| body.files.base());
-        let tmp = self.session.spec.sandbox.as_ref().and_then(|sandbox| sandbox.tmp_dir.as_deref());
+        let tmp = self.session.spec.sandbox.here().and_then(|sandbox| sandbox.tmp_dir.as_deref());
         for dir in own.into_iter().chain(tmp).filter(|dir| dir.exists()) {
             tracing::warn!(session = %self.session.spec.id, dir = %dir.display(), "a directory could not be removed");
         }

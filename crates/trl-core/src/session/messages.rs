@@ -125,7 +125,7 @@ impl Order {
             background_pids: None,
             working_dir,
             usage: None,
-            sandbox: crate::sandbox::report(execution.sandbox.as_deref()),
+            sandbox: execution.sandbox.report(),
             denied: None,
         });
         engine.executions.retire(execution);

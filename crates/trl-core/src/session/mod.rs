@@ -23,6 +23,7 @@ mod approval;
 pub mod body;
 pub mod capture;
 mod finish;
+pub(crate) mod front;
 pub mod handle;
 mod lifetime;
 mod limits;
@@ -35,3 +36,19 @@ pub mod spec;
 pub mod state;
 pub mod stop;
 pub mod task;
+
+use std::sync::Arc;
+
+use self::handle::Session;
+use self::task::Start;
+use crate::engine::Engine;
+use crate::runtime;
+use crate::seats::Seat;
+
+/// Starts the task of a session, wherever its processes are to live.
+pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Start) {
+    match session.spec.elsewhere.clone() {
+        None => task::spawn(engine, session, seat, start),
+        Some(elsewhere) => runtime::session::spawn(engine, session, seat, start, elsewhere.runtime),
+    }
+}

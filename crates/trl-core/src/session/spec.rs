@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use trl_proto::far::Resolved;
 use trl_proto::hitl::ApprovalBoundary;
 use trl_proto::limits::Limits;
+use trl_proto::runtime::HOST;
 use trl_proto::sandbox::SandboxParams;
 use trl_proto::session::{CreateParams, OnExit, Renewal};
 use trl_proto::{Error, ErrorCode, ExecutionId, SessionId};
@@ -19,7 +21,8 @@ use crate::env::{Env, Inherited};
 use crate::execution::{Execution, Place};
 use crate::limits::asked::{Widening, resolve as resolve_limits};
 use crate::output::Log;
-use crate::sandbox::Sandbox;
+use crate::runtime::Runtime;
+use crate::sandbox::Boundary;
 use crate::settings::Settings;
 use crate::shell::kind::{Kind, find_program};
 use crate::shell::wrap::valid_name;
@@ -58,8 +61,18 @@ pub struct Spec {
     pub renewal: Renewal,
     /// What its programs may use; as asked for until it is [within the settings](Spec::within_settings).
     pub limits: Limits,
-    pub sandbox: Option<Arc<Sandbox>>,
+    pub sandbox: Boundary,
+    /// Where its processes live, when that is not here.
+    pub elsewhere: Option<Elsewhere>,
     pub origin: Arc<Origin>,
+}
+
+/// A runtime, and what it is to this machine.
+#[derive(Debug, Clone)]
+pub struct Elsewhere {
+    pub runtime: Arc<Runtime>,
+    /// What runs there cannot reach this daemon: it is another machine, a container, or another user.
+    pub is_apart: bool,
 }
 
 /// As it was asked for: what another daemon needs to make it again.
@@ -75,6 +88,8 @@ pub struct Origin {
     pub root: String,
     /// The case it was made from.
     pub case_id: Option<String>,
+    /// The runtime it lives in, when that is not here.
+    pub runtime: Option<String>,
 }
 
 /// Values that are never shown, logged or kept after the session. Their names stay.
@@ -148,7 +163,6 @@ impl Spec {
             ..Origin::default()
         };
         let asked = Asked {
-            runtime: params.runtime,
             pass_env: params.pass_env,
             env: params.env,
             secret_env: params.secret_env,
@@ -173,8 +187,52 @@ impl Spec {
             on_exit: params.on_exit.unwrap_or_default(),
             renewal: params.renewal.unwrap_or_default(),
             limits: params.limits.unwrap_or_default(),
-            sandbox: None,
+            sandbox: Boundary::None,
+            elsewhere: None,
             origin: Arc::new(Origin { root: working_dir.clone(), ..origin }),
+            working_dir,
+        })
+    }
+
+    /// One that lives elsewhere, with what the engine there knows of it.
+    pub fn found(
+        params: CreateParams,
+        owner: &Arc<str>,
+        found: Resolved,
+        elsewhere: Elsewhere,
+        settings: &Settings,
+    ) -> Result<Self, Error> {
+        let Resolved { kind, argv, env, working_dir, sandbox } = found;
+        let (program, default_timeout) = match kind.as_deref().and_then(Kind::named) {
+            Some(kind) => {
+                let path = argv.into_iter().next().unwrap_or_default().into();
+                (Program::Shell { kind, path }, settings.command_timeout)
+            }
+            None => (Program::Direct { argv, reads: Reads::Fifo }, Duration::ZERO),
+        };
+        Ok(Self {
+            id: SessionId::random(),
+            owner: Arc::clone(owner),
+            name: checked_name(params.name)?,
+            case: None,
+            workspace: checked_workspace(params.workspace_id)?,
+            labels: params.labels.unwrap_or_default(),
+            program,
+            env,
+            secrets: Secrets::new(checked_env(params.secret_env.unwrap_or_default())?),
+            timeout: seconds(params.timeout_s, "timeout_s")?.unwrap_or(default_timeout),
+            on_exit: params.on_exit.unwrap_or_default(),
+            renewal: params.renewal.unwrap_or_default(),
+            limits: params.limits.unwrap_or_default(),
+            sandbox: sandbox.into(),
+            origin: Arc::new(Origin {
+                env: params.env.unwrap_or_default(),
+                pass_env: params.pass_env.unwrap_or_default(),
+                root: working_dir.clone(),
+                runtime: Some(elsewhere.runtime.name.to_string()),
+                ..Origin::default()
+            }),
+            elsewhere: Some(elsewhere),
             working_dir,
         })
     }
@@ -238,6 +296,7 @@ impl Spec {
             renewal: self.renewal,
             limits: self.limits,
             sandbox: self.sandbox.clone(),
+            elsewhere: self.elsewhere.clone(),
             origin: Arc::clone(&self.origin),
         }
     }
@@ -249,8 +308,8 @@ impl Spec {
     }
 
     /// Draws a boundary around all it will start.
-    pub fn confine(&mut self, sandbox: Option<Arc<Sandbox>>) {
-        self.env.extend(sandbox.iter().flat_map(|s| s.variables()));
+    pub fn confine(&mut self, sandbox: Boundary) {
+        self.env.extend(sandbox.here().iter().flat_map(|s| s.variables()));
         self.sandbox = sandbox;
     }
 
@@ -290,7 +349,12 @@ impl Spec {
 
     /// Can a command get round the rules?
     pub fn approval_boundary(&self) -> ApprovalBoundary {
-        approval::boundary(self.sandbox.as_deref())
+        let apart = self.elsewhere.as_ref().is_some_and(|elsewhere| elsewhere.is_apart);
+        approval::boundary(&self.sandbox, apart)
+    }
+
+    pub fn runtime_name(&self) -> &str {
+        self.elsewhere.as_ref().map_or(HOST, |elsewhere| &elsewhere.runtime.name)
     }
 
     /// The kind of its shell, if it has one.
@@ -312,7 +376,6 @@ impl Spec {
 
 /// What is asked of where a program lives, whether it is a session's or a terminal's.
 pub struct Asked {
-    pub runtime: Option<String>,
     pub pass_env: Option<Vec<String>>,
     pub env: Option<Env>,
     pub secret_env: Option<Env>,
@@ -335,9 +398,6 @@ impl Asked {
         settings: &Settings,
         usual: &[(&str, &str)],
     ) -> Result<Home, Error> {
-        if self.runtime.is_some_and(|r| r != "host") {
-            return Err(Error::invalid("the only runtime is `host`"));
-        }
         let mut pass = settings.pass_env.clone();
         pass.extend(self.pass_env.unwrap_or_default());
         let mut env = inherited.base(&pass);

@@ -276,7 +276,7 @@ impl Task {
                 self.session.set_keeper(keeper);
             }
             Notice::Started { pid, missing } => {
-                if let Some(sandbox) = &self.session.spec.sandbox {
+                if let Some(sandbox) = self.session.spec.sandbox.here() {
                     sandbox.lacks(missing);
                 }
                 // A process that is already dead has no start time; its exit is on the way.
@@ -290,7 +290,7 @@ impl Task {
             }
             Notice::Failed { stage: Stage::Chdir, .. } if self.start_in_root() => {}
             Notice::Failed { stage, errno } => {
-                let sandbox = self.session.spec.sandbox.as_deref();
+                let sandbox = self.session.spec.sandbox.here().map(|s| &**s);
                 let error = super::body::failed_to_start(stage, errno, sandbox);
                 self.start_failed(error);
             }

@@ -53,10 +53,10 @@ pub(super) fn finish(engine: &Engine, terminal: &Terminal, exit: Exit, early: Op
         background_pids: None,
         working_dir,
         usage,
-        sandbox: crate::sandbox::report(terminal.spec.sandbox.as_deref()),
+        sandbox: terminal.spec.sandbox.report(),
         denied: None,
     };
-    outcome.denied = terminal.spec.sandbox.as_deref().and_then(|sandbox| {
+    outcome.denied = terminal.spec.sandbox.here().and_then(|sandbox| {
         let shown = if outcome.exit_code == 0 { Vec::new() } else { execution.stdout.snapshot() };
         let evidence = Evidence {
             refused,

@@ -269,7 +269,7 @@ impl Terminal {
             created_at: self.created.rfc3339(),
             last_activity: public.last_activity.rfc3339(),
             env_keys: self.spec.env_keys(),
-            sandbox: crate::sandbox::report(self.spec.sandbox.as_deref()),
+            sandbox: self.spec.sandbox.report(),
             exit_code: public.exit.map(Exit::shell_code),
             signal: public.exit.and_then(signal_name),
             ended: public.ended.as_ref().map(|(why, _)| why.clone()),

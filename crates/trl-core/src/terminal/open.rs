@@ -34,7 +34,7 @@ pub(super) fn open(engine: &Engine, terminal: &Terminal) -> io::Result<Opened> {
     let (link, cage) = engine.keeper_within(&spec.limits, Tenant::Program)?;
     let link = Link::new(link, &watch)?;
     let device = master.device()?;
-    let sandbox = match &spec.sandbox {
+    let sandbox = match spec.sandbox.here() {
         None => None,
         Some(sandbox) => {
             sandbox.prepare()?;

@@ -11,7 +11,7 @@ use trl_sys::pty::Size;
 use crate::case::Case;
 use crate::env::{Env, Inherited};
 use crate::limits::asked::{Widening, resolve as resolve_limits};
-use crate::sandbox::Sandbox;
+use crate::sandbox::Boundary;
 use crate::session::spec::{Asked, Home, Secrets, checked_name, environ, find, plain_argv};
 use crate::settings::Settings;
 use crate::workspace::checked_id;
@@ -36,7 +36,7 @@ pub struct Spec {
     pub scrollback: usize,
     /// What its programs may use; as asked for until it is [within the settings](Spec::within_settings).
     pub limits: Limits,
-    pub sandbox: Option<Arc<Sandbox>>,
+    pub sandbox: Boundary,
 }
 
 /// What every client of ours understands, whatever the daemon was started in.
@@ -54,7 +54,6 @@ impl Spec {
         settings: &Settings,
     ) -> Result<Self, Error> {
         let asked = Asked {
-            runtime: params.runtime,
             pass_env: params.pass_env,
             env: params.env,
             secret_env: params.secret_env,
@@ -92,7 +91,7 @@ impl Spec {
             policy: params.size_policy.unwrap_or_default(),
             scrollback: usize::try_from(scrollback).unwrap_or(usize::MAX),
             limits: params.limits.unwrap_or_default(),
-            sandbox: None,
+            sandbox: Boundary::None,
         })
     }
 
@@ -111,8 +110,8 @@ impl Spec {
     }
 
     /// Draws a boundary around its program.
-    pub fn confine(&mut self, sandbox: Option<Arc<Sandbox>>) {
-        self.env.extend(sandbox.iter().flat_map(|s| s.variables()));
+    pub fn confine(&mut self, sandbox: Boundary) {
+        self.env.extend(sandbox.here().iter().flat_map(|s| s.variables()));
         self.sandbox = sandbox;
     }
 

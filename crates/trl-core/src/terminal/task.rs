@@ -427,13 +427,13 @@ impl Task {
             match notice {
                 Notice::Hello { keeper } => self.keeper_here(keeper),
                 Notice::Started { pid, missing } => {
-                    if let Some(sandbox) = &self.terminal.spec.sandbox {
+                    if let Some(sandbox) = self.terminal.spec.sandbox.here() {
                         sandbox.lacks(missing);
                     }
                     self.started(pid);
                 }
                 Notice::Failed { stage, errno } => {
-                    self.fail(failed_to_start(stage, errno, self.terminal.spec.sandbox.as_deref()));
+                    self.fail(failed_to_start(stage, errno, self.terminal.spec.sandbox.here().map(|s| &**s)));
                 }
                 Notice::Refused { op, .. } if !self.refused.contains(&op) => self.refused.push(op),
                 Notice::Refused { .. } => {}

@@ -150,6 +150,16 @@ struct ServeArgs {
 struct StdioArgs {
     #[command(flatten)]
     engine: EngineFlags,
+    /// Serve a link: relay to the engine of this key, which is started when there is none and outlives this process
+    #[arg(long, value_name = "KEY", value_parser = link_key)]
+    resume: Option<trl_link::Key>,
+    /// Be that engine
+    #[arg(long, hide = true, requires = "resume")]
+    engine_of_link: bool,
+}
+
+fn link_key(text: &str) -> Result<trl_link::Key, String> {
+    text.parse().map_err(|_| "a key is 32 hexadecimal digits".into())
 }
 
 /// Runs the command line of this process.
@@ -219,8 +229,18 @@ fn serve_daemon(args: ServeArgs, base: Flags) -> Result<u8, Failure> {
 
 fn serve_stdio(args: StdioArgs, base: Flags) -> Result<u8, Failure> {
     let config = Config::load(&args.engine.over(base))?;
-    logging::start(&config.log, Sink::Stderr);
-    serve::stdio(config)?;
+    match args.resume {
+        None => {
+            logging::start(&config.log, Sink::Stderr);
+            serve::stdio(config)?;
+        }
+        Some(key) if args.engine_of_link => {
+            let _session = rustix::process::setsid();
+            logging::start(&config.log, Sink::Nowhere);
+            serve::far::engine(config, key)?;
+        }
+        Some(key) => serve::far::relay(&config, key)?,
+    }
     Ok(0)
 }
 

@@ -79,7 +79,7 @@ fn belongs(name: &OsStr, pass_env: &[String]) -> bool {
 }
 
 /// What a daemon that has ended left in the pipe.
-fn last_words(child: &mut Child) -> Option<String> {
+pub(crate) fn last_words(child: &mut Child) -> Option<String> {
     let mut pipe: ChildStderr = child.stderr.take()?;
     // A process it left behind may hold the pipe open: take what is there, do not wait for the end.
     rustix::io::ioctl_fionbio(&pipe, true).ok()?;

@@ -13,15 +13,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
-use trl_proto::{Error, ErrorCode, Method};
+use trl_proto::heard::{self, Heard};
+use trl_proto::{Error, Method};
 
 use super::error::ClientError;
 
@@ -106,10 +107,9 @@ impl Client {
         params: &RawValue,
     ) -> Result<Box<RawValue>, ClientError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let request = RequestLine { jsonrpc: "2.0", id, method, params };
-        let mut line = serde_json::to_vec(&request)
+        let mut line = Vec::new();
+        heard::ask(&mut line, id, method, params)
             .map_err(|source| ClientError::BadParams { method: method.into(), source })?;
-        line.push(b'\n');
         let ticket = self.tickets.open(id)?;
         let answer = async {
             self.outgoing.send(line).await.map_err(|_| ClientError::Lost)?;
@@ -121,52 +121,6 @@ impl Client {
         timeout(ANSWERS_WITHIN, answer).await.unwrap_or_else(|_| {
             Err(ClientError::Silent { method: method.into(), within: ANSWERS_WITHIN, pid: self.peer })
         })
-    }
-}
-
-#[derive(Serialize)]
-struct RequestLine<'a> {
-    jsonrpc: &'static str,
-    id: u64,
-    method: &'a str,
-    params: &'a RawValue,
-}
-
-/// A line of the daemon: a reply, or a push when it has a method.
-#[derive(Deserialize)]
-struct Incoming {
-    #[serde(default)]
-    id: Option<u64>,
-    #[serde(default)]
-    method: Option<String>,
-    #[serde(default)]
-    params: Option<Box<RawValue>>,
-    #[serde(default)]
-    result: Option<Box<RawValue>>,
-    #[serde(default)]
-    error: Option<WireError>,
-}
-
-#[derive(Deserialize)]
-struct WireError {
-    message: String,
-    #[serde(default)]
-    data: serde_json::Map<String, serde_json::Value>,
-}
-
-impl WireError {
-    fn into_error(mut self) -> Error {
-        let code = self.data.remove("code");
-        let hint = self.data.remove("hint").and_then(|hint| hint.as_str().map(String::from));
-        let known = code.as_ref().and_then(|code| ErrorCode::deserialize(code).ok());
-        let mut error = Error::new(known.unwrap_or(ErrorCode::InternalError), self.message);
-        error.hint = hint;
-        error.details = self.data;
-        if let (None, Some(code)) = (known, code) {
-            // A code of a newer daemon: keep it where it can be read.
-            error.details.insert("code".into(), code);
-        }
-        error
     }
 }
 
@@ -237,21 +191,12 @@ async fn read_lines(read: OwnedReadHalf, tickets: Arc<Tickets>, push: mpsc::Send
 }
 
 async fn route(line: &[u8], tickets: &Tickets, push: &mpsc::Sender<Push>) {
-    let Ok(incoming) = serde_json::from_slice::<Incoming>(line) else {
-        tracing::warn!(bytes = line.len(), "a line of the daemon is not understood");
-        return;
-    };
-    match incoming {
-        Incoming { method: Some(method), params, .. } => {
-            let params = params.unwrap_or_else(|| RawValue::NULL.to_owned());
-            // Nobody listening is fine: most commands ask for no pushes.
-            let _unheard = push.send(Push { method, params }).await;
-        }
-        Incoming { id: Some(id), error: Some(error), .. } => tickets.answer(id, Err(error.into_error())),
-        Incoming { id: Some(id), result, .. } => {
-            tickets.answer(id, Ok(result.unwrap_or_else(|| RawValue::NULL.to_owned())));
-        }
-        Incoming { .. } => tracing::warn!("a line of the daemon is neither reply nor push"),
+    match heard::parse(line) {
+        // Nobody listening is fine: most commands ask for no pushes.
+        Ok(Some(Heard::Push { method, params })) => drop(push.send(Push { method, params }).await),
+        Ok(Some(Heard::Reply { id, outcome })) => tickets.answer(id, outcome),
+        Ok(None) => tracing::warn!("a line of the daemon is neither reply nor push"),
+        Err(_) => tracing::warn!(bytes = line.len(), "a line of the daemon is not understood"),
     }
 }
 

@@ -16,6 +16,7 @@ mod inside;
 mod reach;
 mod token;
 
+pub(crate) use autostart::last_words;
 pub(crate) use connection::{Client, Push, Pushes};
 pub(crate) use error::ClientError;
 pub(crate) use reach::{Auth, Start, connect, connect_any_version, stream};

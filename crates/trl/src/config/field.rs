@@ -199,6 +199,17 @@ impl Field for Option<PathBuf> {
 }
 
 /// The id of a case; empty is none.
+impl Field for String {
+    fn read(raw: &Raw<'_>) -> Result<Self, String> {
+        let text = raw.text().filter(|text| !text.is_empty());
+        text.map(Self::from).ok_or_else(|| "must be a name in quotes".into())
+    }
+
+    fn show(&self) -> Value {
+        json!(self)
+    }
+}
+
 impl Field for Option<String> {
     fn read(raw: &Raw<'_>) -> Result<Self, String> {
         match raw.text() {

@@ -10,6 +10,7 @@ use super::Config;
 use super::field::Raw;
 use super::keys::{KEYS, Key};
 use super::origin::{ConfigError, Origin};
+use super::runtimes;
 
 /// Reads the file at `path` over `config`.
 pub(super) fn apply(config: &mut Config, path: &Path) -> Result<(), ConfigError> {
@@ -47,6 +48,15 @@ fn apply_section(
     for (leaf, value) in settings {
         let name = format!("{section}.{}", leaf.get_ref());
         let origin = source.origin(&leaf.span());
+        if let (runtimes::SECTION, DeValue::Table(table)) = (section, value.get_ref()) {
+            let spec = runtimes::read(table).map_err(|reason| ConfigError::BadValue {
+                origin,
+                key: name,
+                reason,
+            })?;
+            config.settings.runtimes.known.insert(leaf.get_ref().to_string(), spec);
+            continue;
+        }
         let key = Key::find(&name).ok_or_else(|| unknown(origin.clone(), &name))?;
         key.apply(config, &Raw::Toml(value.get_ref()), origin)?;
     }

@@ -255,6 +255,15 @@ pub(crate) static KEYS: &[Key] = &[
         settings.sandbox_protect,
         "Names in a workspace that no sandbox changes; .git/NAME is about every git directory in it"
     ),
+    key!("sessions.runtime", settings.runtimes.usual, "Where sessions and terminals live that name no runtime"),
+    key!(
+        "runtimes.grace_s",
+        settings.runtimes.grace,
+        "How long the two ends of a broken link to a runtime wait for each other"
+    )
+    .range(1..=LONGEST_S),
+    key!("runtimes.connect_s", settings.runtimes.connect, "How long a request waits for a runtime to answer")
+        .range(1..=3600),
     key!("files.max_bytes", files.max_bytes, "The largest file that is written to a workspace").range(0..=TIB),
     key!("log.level", log.level, "Level (error, warn, info, debug, trace) or filter of the log on stderr")
         .env("TRL_LOG")

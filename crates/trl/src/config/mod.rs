@@ -1,7 +1,8 @@
 //! The settings of one process: defaults < file < environment < flags.
 //!
 //! 1. [`Config::load`] starts from the defaults of the user and the engine.
-//! 2. [`mod@file`] reads the TOML file, if there is one, and refuses names it does not know.
+//! 2. [`mod@file`] reads the TOML file, if there is one, and refuses names it does not know; [`runtimes`] reads its
+//!    `[runtimes.NAME]` tables.
 //! 3. Variables, then flags, overwrite what they name. Every step goes through the one table in [`keys`].
 //! 4. Each value remembers its [`Origin`], so that `trl config show` can say where it came from.
 //!
@@ -12,6 +13,7 @@ mod file;
 mod http;
 mod keys;
 mod origin;
+mod runtimes;
 mod secret;
 pub(crate) mod units;
 

@@ -61,13 +61,15 @@ pub(crate) enum Through {
     Socket,
     /// Strangers may knock there, so it never has more than half of the places: the operator can always get in.
     Http,
+    /// A strand of a link, of which there are only so many.
+    Link,
 }
 
 impl Connected {
     pub(crate) fn take(server: &Arc<Server>, through: Through) -> Option<Self> {
         let (all, most) = (server.connections.load(Ordering::Relaxed), server.wire.max_connections);
         let crowd = server.visitors.load(Ordering::Relaxed) >= (most / 2).max(1);
-        if all >= most || (through == Through::Http && crowd) {
+        if (all >= most && through != Through::Link) || (through == Through::Http && crowd) {
             return None;
         }
         server.connections.fetch_add(1, Ordering::Relaxed);

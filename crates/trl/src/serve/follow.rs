@@ -33,6 +33,19 @@ pub(crate) trait Form: Send {
     fn exit(&self, outcome: &Outcome, next: Next) -> Vec<u8>;
     /// It was not run after all.
     fn refused(&self, execution: &Execution, error: Error) -> Vec<u8>;
+    /// Nothing more can be written to its output; only said to who follows that long.
+    fn closed(&self, _execution: &Execution) -> Vec<u8> {
+        Vec::new()
+    }
+}
+
+/// How far output is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// To the end of the execution.
+    Exit,
+    /// To the last byte of the last process it left; and no byte is missed.
+    Everything,
 }
 
 /// Where both streams go on.
@@ -82,6 +95,14 @@ impl Form for Pushes {
         };
         envelope::push(self.dialect, "exec.refused", &push)
     }
+
+    fn closed(&self, execution: &Execution) -> Vec<u8> {
+        #[derive(serde::Serialize)]
+        struct Closed<'a> {
+            execution_id: &'a trl_proto::ExecutionId,
+        }
+        envelope::push(self.dialect, "exec.closed", &Closed { execution_id: &execution.id })
+    }
 }
 
 /// Every byte of both streams, then the end.
@@ -90,12 +111,19 @@ pub(crate) struct Output<F> {
     execution: Arc<Execution>,
     stdout: Follower,
     stderr: Follower,
+    reach: Reach,
 }
 
 impl<F: Form> Output<F> {
     pub(crate) fn new(form: F, execution: Arc<Execution>, from: Next) -> Self {
         let (stdout, stderr) = (execution.stdout.follow(from.stdout), execution.stderr.follow(from.stderr));
-        Self { form, execution, stdout, stderr }
+        Self { form, execution, stdout, stderr, reach: Reach::Exit }
+    }
+
+    /// From the first byte to the last.
+    pub(crate) fn everything(form: F, execution: Arc<Execution>) -> Self {
+        let (stdout, stderr) = (execution.stdout.follow_strictly(0), execution.stderr.follow_strictly(0));
+        Self { form, execution, stdout, stderr, reach: Reach::Everything }
     }
 
     fn next(&self) -> Next {
@@ -113,7 +141,13 @@ impl<F: Form> Output<F> {
             let err = self.push(outbox, Stream::Stderr, ends.map(|e| e.1));
             match (out, err) {
                 (Pushed::AllThereIs(out), Pushed::AllThereIs(err)) => match finished {
-                    Some(finished) => return outbox.send(self.form.exit(&finished.outcome, self.next())),
+                    Some(finished) => {
+                        outbox.send(self.form.exit(&finished.outcome, self.next()));
+                        return match self.reach {
+                            Reach::Exit => {}
+                            Reach::Everything => self.run_on(outbox).await,
+                        };
+                    }
                     None => tokio::select! {
                         () = grown(&self.execution.stdout, out) => {}
                         () = grown(&self.execution.stderr, err) => {}
@@ -122,6 +156,25 @@ impl<F: Form> Output<F> {
                         },
                         () = outbox.closed() => return,
                     },
+                },
+                _ => tokio::task::consume_budget().await,
+            }
+        }
+    }
+
+    /// What processes write that it left behind.
+    async fn run_on(mut self, outbox: &Outbox) {
+        while outbox.room().await {
+            let out = self.push(outbox, Stream::Stdout, None);
+            let err = self.push(outbox, Stream::Stderr, None);
+            match (out, err) {
+                (Pushed::AllThereIs(None), Pushed::AllThereIs(None)) => {
+                    return outbox.send(self.form.closed(&self.execution));
+                }
+                (Pushed::AllThereIs(out), Pushed::AllThereIs(err)) => tokio::select! {
+                    () = grown(&self.execution.stdout, out) => {}
+                    () = grown(&self.execution.stderr, err) => {}
+                    () = outbox.closed() => return,
                 },
                 _ => tokio::task::consume_budget().await,
             }

@@ -10,13 +10,14 @@
 //! - [`startup`]: the socket's directory, lock and address. - [`supervisor`]: the service manager. - [`auth`]: tokens, tickets, failed attempts.
 //! - [`http`]: the door for programs and browsers. - [`lines`], [`outbox`]: bytes in, bytes out, both bounded.
 //! - [`connection`]: one client. - [`principal`]: who it is and what it may do.
-//! - [`rpc`]: the dispatch table. - [`doctor`]: what could be better. - [`files`]: those of workspaces. - [`follow`]: pushes after a reply.
+//! - [`far`]: an engine for a gateway, behind a link. - [`rpc`]: the dispatch table. - [`doctor`]: what could be better. - [`files`]: those of workspaces. - [`follow`]: pushes after a reply.
 
 mod auth;
 mod cases;
 mod checkpoints;
 mod connection;
 mod doctor;
+pub(crate) mod far;
 mod files;
 mod follow;
 mod history;
@@ -219,7 +220,11 @@ fn prepare(
     mut config: Config,
     keeps: Keeps,
 ) -> Result<(Arc<Server>, tokio::runtime::Runtime, Secret), ServeError> {
-    let operator = auth::operator::load(&mut config)?;
+    let operator = match keeps {
+        Keeps::Records => auth::operator::load(&mut config)?,
+        Keeps::Nothing => auth::operator::passing(&mut config)
+            .ok_or_else(|| ServeError::SocketDir("no token could be made".into()))?,
+    };
     harden::wipe_env(TOKEN_VARIABLE);
     harden::outlive_full_files();
     harden::make_undumpable().map_err(ServeError::io("hiding the daemon's memory"))?;

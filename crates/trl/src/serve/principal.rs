@@ -18,6 +18,7 @@ use trl_core::session::handle::Session;
 use trl_core::terminal::Terminal;
 use trl_proto::envelope::Request;
 use trl_proto::method::{Access, FromInside};
+use trl_proto::runtime::RuntimeWish;
 use trl_proto::sandbox::Mode;
 use trl_proto::token::{Ceilings, Making, SandboxMode, Wish};
 use trl_proto::workspace::WorkspaceInfo;
@@ -37,6 +38,8 @@ pub(crate) enum Principal {
     Inside(SessionId),
     /// A process of a terminal, which is nobody's session.
     InTerminal(TerminalId),
+    /// The daemon whose engine this is; only ever found at the other end of a link.
+    Gateway,
 }
 
 /// Whose sessions, executions and events somebody sees.
@@ -82,13 +85,14 @@ impl Principal {
             Self::Role(role) => *role,
             Self::Token(grant) => grant.role,
             Self::Inside(_) | Self::InTerminal(_) => Role::Agent,
+            Self::Gateway => Role::Operator,
         }
     }
 
     /// The session or terminal it is a process of.
     pub(crate) fn pinned_to(&self) -> Option<&str> {
         match self {
-            Self::Role(_) | Self::Token(_) => None,
+            Self::Role(_) | Self::Token(_) | Self::Gateway => None,
             Self::Inside(id) => Some(id.as_str()),
             Self::InTerminal(id) => Some(id.as_str()),
         }
@@ -103,17 +107,22 @@ impl Principal {
             Self::Token(grant) => grant.id.as_str(),
             Self::Inside(id) => id.as_str(),
             Self::InTerminal(id) => id.as_str(),
+            Self::Gateway => "gateway",
         };
         let bounded = matches!(self, Self::Role(Role::Agent) | Self::Inside(_) | Self::InTerminal(_))
             && agents_most > 0;
         let own = match self {
             Self::Token(grant) => grant.ceilings.max_sessions,
-            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => None,
+            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) | Self::Gateway => None,
         };
         Caller {
             name: name.into(),
             max_sessions: if bounded { agents_most } else { usize::MAX },
-            judging: Judging::ByRules,
+            judging: match self {
+                // It has judged what it asks for.
+                Self::Gateway => Judging::Exempt,
+                _ => Judging::ByRules,
+            },
             widening: match self.role() {
                 Role::Operator => Widening::Allowed,
                 Role::Agent | Role::Viewer => Widening::Refused,
@@ -165,6 +174,8 @@ impl Principal {
                 ceilings.sandbox.get_or_insert(usual.into());
             }
             wish.sandbox.get_or_insert(serde_json::json!(usual));
+            let place = || RuntimeWish::Named(manager.engine.settings.runtimes.usual.clone());
+            wish.runtime.get_or_insert_with(place);
         } else if usual_holds {
             ceilings.sandbox.get_or_insert(usual.into());
         }
@@ -179,7 +190,7 @@ impl Principal {
     pub(crate) fn ceilings(&self) -> Option<&Ceilings> {
         match self {
             Self::Token(grant) => Some(&grant.ceilings),
-            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => None,
+            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) | Self::Gateway => None,
         }
     }
 
@@ -194,7 +205,7 @@ impl Principal {
     pub(crate) fn may_use_workspace(&self, workspace: &WorkspaceInfo) -> Result<(), Error> {
         let named = match self {
             Self::Token(grant) => grant.ceilings.workspaces.as_ref(),
-            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => None,
+            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) | Self::Gateway => None,
         };
         let is_its_own = match self.sight() {
             Sight::Everything => true,
@@ -210,7 +221,7 @@ impl Principal {
     pub(crate) fn widest_sandbox(&self, usual: SandboxMode) -> SandboxMode {
         match self {
             Self::Token(grant) => grant.ceilings.sandbox.unwrap_or(SandboxMode::Off).min(usual),
-            Self::Role(Role::Operator) => SandboxMode::Off,
+            Self::Role(Role::Operator) | Self::Gateway => SandboxMode::Off,
             Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => usual,
         }
     }
@@ -218,7 +229,7 @@ impl Principal {
     fn sight(&self) -> Sight<'_> {
         match self {
             Self::Token(grant) if grant.role == Role::Agent => Sight::Own(grant.id.as_str()),
-            Self::Role(_) | Self::Token(_) => Sight::Everything,
+            Self::Role(_) | Self::Token(_) | Self::Gateway => Sight::Everything,
             Self::Inside(id) => Sight::One(id),
             Self::InTerminal(_) => Sight::Nothing,
         }
@@ -331,7 +342,7 @@ impl Principal {
     pub(crate) fn not_its_own(&self) -> Error {
         forbidden(match self {
             Self::Token(_) => "it was not made with this token".into(),
-            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => {
+            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) | Self::Gateway => {
                 "a process inside a session or terminal may touch no other".into()
             }
         })
@@ -359,7 +370,7 @@ fn asked_case(ceilings: &Ceilings, wish: &Wish, manager: &Manager) -> Result<Opt
 fn complete(wish: &mut Wish, case: &Case) {
     wish.case_id = Some(case.id.clone());
     wish.workspace_id = wish.workspace_id.take().or_else(|| case.spec.workspace.clone());
-    wish.runtime = wish.runtime.take().or_else(|| case.spec.runtime.clone());
+    wish.runtime = wish.runtime.take().or_else(|| case.spec.runtime.clone().map(RuntimeWish::Named));
     let sandbox = case.spec.sandbox.as_ref().and_then(|sandbox| serde_json::to_value(sandbox).ok());
     wish.sandbox = wish.sandbox.take().or(sandbox);
 }

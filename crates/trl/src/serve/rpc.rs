@@ -13,6 +13,7 @@ use trl_proto::exec::{
     OnDisconnect, Outcome, OutputParams, OutputSlice, Range, ResultBody, ResultReply, RunParams, RunReply,
     SignalParams, Signalled, Stream, StreamStarted, Waiting,
 };
+use trl_proto::far::FarMethod;
 use trl_proto::nearest::nearest;
 use trl_proto::sandbox::{Denied, OnDenied};
 use trl_proto::session::{
@@ -44,6 +45,11 @@ pub(super) struct Call<'a> {
 
 pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer {
     let call = Call { client, request, principal: client.principal() };
+    if call.principal == Principal::Gateway
+        && let Some(method) = FarMethod::parse(&request.method)
+    {
+        return call.for_gateway(method).await;
+    }
     let method = match find(&request.method).and_then(|m| call.permit(m).map(|()| m)) {
         Ok(method) => method,
         Err(error) => return call.done::<()>(Err(error)),
@@ -154,11 +160,11 @@ impl Call<'_> {
         self.principal.may_ask(method, self.request, self.manager())
     }
 
-    fn line<T: Serialize>(&self, outcome: Result<T, Error>) -> Vec<u8> {
+    pub(super) fn line<T: Serialize>(&self, outcome: Result<T, Error>) -> Vec<u8> {
         envelope::reply(self.request.dialect, self.request.id.as_deref(), outcome.as_ref())
     }
 
-    fn done<T: Serialize>(&self, outcome: Result<T, Error>) -> Answer {
+    pub(super) fn done<T: Serialize>(&self, outcome: Result<T, Error>) -> Answer {
         Answer { line: self.line(outcome), follow: None }
     }
 

@@ -133,7 +133,7 @@ impl Authority {
     pub(super) fn is_valid(&self, principal: &Principal) -> bool {
         match principal {
             Principal::Token(grant) => self.tokens.is_valid(grant),
-            Principal::Role(_) | Principal::Inside(_) | Principal::InTerminal(_) => true,
+            Principal::Role(_) | Principal::Inside(_) | Principal::InTerminal(_) | Principal::Gateway => true,
         }
     }
 
@@ -141,7 +141,7 @@ impl Authority {
     pub(super) async fn ended(&self, principal: &Principal) {
         match principal {
             Principal::Token(grant) => self.token_ended(grant).await,
-            Principal::Role(_) | Principal::Inside(_) | Principal::InTerminal(_) => {
+            Principal::Role(_) | Principal::Inside(_) | Principal::InTerminal(_) | Principal::Gateway => {
                 std::future::pending().await
             }
         }
