@@ -14,7 +14,7 @@ use anyhow::{Result, bail};
 use crate::{place, steps};
 
 /// A program the tests drive, and the Debian package that has it.
-const PROGRAMS: [(&str, &str); 24] = [
+const PROGRAMS: [(&str, &str); 25] = [
     ("dash", "dash"),
     ("bash", "bash"),
     ("zsh", "zsh"),
@@ -40,6 +40,8 @@ const PROGRAMS: [(&str, &str); 24] = [
     ("make", "make"),
     // Drives the web UI.
     ("chromium", "chromium"),
+    // Runs the containers of the tests.
+    ("dockerd", "docker.io"),
     // Has a kernel with control groups of version 2.
     ("qemu-system-x86_64", "qemu-system-x86"),
     // For libFuzzer.
@@ -53,8 +55,11 @@ const TOOLS: [(&str, &str); 3] =
 /// Where an ordinary user's programs are; a developer's own directories are not reachable for the second run.
 pub(crate) const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
+/// Where only root looks for programs: daemons.
+const DAEMONS: &str = "/usr/sbin";
+
 pub(crate) fn has_program(name: &str) -> bool {
-    SYSTEM_PATH.split(':').any(|dir| Path::new(dir).join(name).is_file())
+    SYSTEM_PATH.split(':').chain([DAEMONS]).any(|dir| Path::new(dir).join(name).is_file())
 }
 
 pub(crate) fn has_tool(name: &str) -> bool {

@@ -22,7 +22,7 @@ use crate::process::{Process, adopt_orphans, below, own_pid, readable, signal, w
 use crate::shell::SYSTEM_PATH;
 use crate::{Client, Http, PATIENCE, Scratch, Session, Shell, Terminal, comes_true};
 
-/// Direct children of this test process that are daemons still meant to live.
+/// Direct children of this test process that are daemons (or a Docker) still meant to live.
 static LIVE: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 
 /// Where the daemon process itself lives.
@@ -210,7 +210,7 @@ impl Daemon {
             .spawn()
             .expect("the binary starts");
         let outer = child.id().cast_signed();
-        lock_live().push(outer);
+        let_live(outer);
         self.pid = outer;
         let ready = read_line(&mut child);
         let second = (ready.is_some() && self.serves_http()).then(|| read_line(&mut child)).flatten();
@@ -356,7 +356,7 @@ impl Daemon {
         let mut child = self.child.take().expect("a running daemon");
         let outer = child.id().cast_signed();
         wait_gone(outer);
-        lock_live().retain(|pid| *pid != outer);
+        let_go(outer);
         child.wait().expect("our own child")
     }
 
@@ -378,7 +378,7 @@ impl Drop for Daemon {
                 signal(self.pid, Signal::KILL);
                 let _ = child.kill();
                 let _ = child.wait();
-                lock_live().retain(|pid| *pid != child.id().cast_signed());
+                let_go(child.id().cast_signed());
             }
             end_strays();
             return;
@@ -388,6 +388,15 @@ impl Drop for Daemon {
         }
         self.assert_nothing_left();
     }
+}
+
+/// What is meant to live beside the daemons of this test, with everything below it.
+pub(crate) fn let_live(pid: i32) {
+    lock_live().push(pid);
+}
+
+pub(crate) fn let_go(pid: i32) {
+    lock_live().retain(|live| *live != pid);
 }
 
 fn lock_live() -> std::sync::MutexGuard<'static, Vec<i32>> {

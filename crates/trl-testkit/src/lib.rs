@@ -6,7 +6,8 @@
 //!    [`Terminal`] is one with a terminal: type, look, wait for what is shown.
 //! 4. [`Http`] asks over HTTP, byte by byte where a test wants that; [`WebSocket`] converses; [`Attached`] sits beside a terminal.
 //! 5. [`Proxy`] stands between a client and a daemon and loses connections.
-//! 6. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
+//! 6. [`Dockerd`] is a Docker daemon of the test's own.
+//! 7. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
 //!
 //! It knows the wire and nothing of the inside. It has no async runtime, so a test reads top to bottom. Nothing here
 //! sleeps to synchronise: waits are for a line, a readable descriptor or, where no event exists, for [`eventually`].
@@ -15,6 +16,7 @@
 pub mod attached;
 pub mod client;
 pub mod daemon;
+pub mod dockerd;
 pub mod http;
 pub mod process;
 pub mod proxy;
@@ -31,6 +33,7 @@ use std::time::{Duration, Instant};
 pub use attached::{Attached, memmem};
 pub use client::{Client, RpcError, bytes_of};
 pub use daemon::{Builder, Daemon};
+pub use dockerd::Dockerd;
 pub use http::{Http, Reply, SseEvent};
 pub use process::{descendants, procs_matching, sleeper, wait_gone};
 pub use proxy::Proxy;
