@@ -21,6 +21,7 @@ pub mod http;
 pub mod process;
 pub mod proxy;
 pub mod random;
+pub mod runtime;
 pub mod scratch;
 pub mod session;
 pub mod shell;

@@ -188,6 +188,7 @@ impl Manager {
         if tokio::time::timeout(limit, ends.join_all()).await.is_err() {
             tracing::error!("some sessions did not end in time");
         }
+        self.engine.runtimes.end().await;
         self.engine.records.caught_up().await;
         self.engine.wake_zygote();
         self.engine.caging.leave();

@@ -132,15 +132,9 @@ impl Task {
             Some(mut order) => {
                 session.public().direct = Some(order.execution.id.clone());
                 self.front.announce_session();
-                self.begun(&mut order);
-                self.phase = Phase::Running(Box::new(Running {
-                    order,
-                    call: 0,
-                    started: Instant::now(),
-                    known: true,
-                    cancels: Vec::new(),
-                    paused: None,
-                }));
+                self.front.engine.records.about_to_begin(&session, &mut order);
+                self.phase = Phase::Running(Box::new(Running::new(order, 0)));
+                self.known_there();
             }
             None => {
                 self.phase = Phase::Idle;
@@ -161,13 +155,6 @@ impl Task {
             self.front.note_ready();
         }
         let _ = created.send(Ok(()));
-    }
-
-    pub(super) fn begun(&mut self, order: &mut Order) {
-        self.front.engine.records.about_to_begin(&self.front.session, order);
-        let started = Instant::now();
-        order.execution.start(started);
-        self.front.announce(order, started);
     }
 
     /// It did not come up, or what it is to run cannot be.

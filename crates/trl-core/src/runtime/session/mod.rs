@@ -113,12 +113,24 @@ struct Running {
     order: Order,
     call: u64,
     started: Instant,
-    /// The engine knows it: from here on it can be spoken of.
+    /// It runs there; until then it cannot be spoken of, and what there is to say waits.
     known: bool,
-    /// Cancelled before that.
-    cancels: Vec<Cancel>,
+    early: Vec<Early>,
     /// Somebody who follows it is behind: nothing more is taken from the engine until then.
     paused: Option<Instant>,
+}
+
+impl Running {
+    /// `call` is what the engine was asked with.
+    fn new(order: Order, call: u64) -> Self {
+        Self { order, call, started: Instant::now(), known: false, early: Vec::new(), paused: None }
+    }
+}
+
+/// What is to be said of a command once it runs.
+enum Early {
+    Cancel(Cancel),
+    Call { method: &'static str, params: Box<RawValue>, asked: Asked },
 }
 
 /// What a state is taken for.
@@ -342,21 +354,28 @@ impl Task {
 
     fn known_there(&mut self) {
         let Phase::Running(run) = &mut self.phase else { return };
-        run.known = true;
-        for cancel in std::mem::take(&mut run.cancels) {
-            let execution = Arc::clone(&run.order.execution);
-            if let Some(far) = &self.far {
-                requests::forward_cancel(far, &execution.id, &cancel);
+        (run.known, run.started) = (true, Instant::now());
+        run.order.execution.start(run.started);
+        self.front.announce(&mut run.order, run.started);
+        for early in std::mem::take(&mut run.early) {
+            match early {
+                Early::Cancel(cancel) => self.cancel(cancel),
+                Early::Call { method, params, asked } => {
+                    let call = self.ask(method, &params);
+                    self.asked.insert(call, asked);
+                }
             }
-            let _ = cancel.reply.send(Ok(execution));
         }
     }
 
     fn refused_there(&mut self, error: Error) {
         let Phase::Running(run) = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
         let error = error.detail("runtime", &*self.runtime.name);
-        for cancel in run.cancels {
-            let _ = cancel.reply.send(Err(error.clone()));
+        for early in run.early {
+            match early {
+                Early::Cancel(cancel) => drop(cancel.reply.send(Err(error.clone()))),
+                Early::Call { asked, .. } => asked.answer(Err(error.clone())),
+            }
         }
         self.front.busy = None;
         self.front.session.public().running = None;
@@ -420,7 +439,7 @@ fn here(run: &Running, outcome: Outcome) -> Outcome {
     let execution = &run.order.execution;
     let omitted = Omitted { stdout: omitted(&execution.stdout), stderr: omitted(&execution.stderr) };
     Outcome {
-        waited_ms: outcome.waited_ms + millis(waited),
+        waited_ms: millis(waited),
         omitted: (omitted != Omitted::default()).then_some(omitted),
         ..outcome
     }

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use trl_proto::exec::{CancelParams, InputParams, RunParams, SignalParams};
 use trl_proto::far::{FarMethod, FarRun, OfSession};
 use trl_proto::session::{SessionParams, SessionState};
 use trl_proto::text::Text;
 use trl_proto::{Error, ExecutionId, Method};
 
-use super::{Asked, Phase, Running, Task};
+use super::{Asked, Early, Phase, Running, Task};
 use crate::runtime::far::Far;
 use crate::session::front::Taking;
 use crate::session::messages::{AfterInput, Cancel, End, Ending, Manner, Message, Order, Reply, Stdin};
@@ -79,17 +78,9 @@ impl Task {
     fn begin(&mut self, mut order: Order) {
         self.hear(&order);
         let params = FarRun { execution_id: order.execution.id.clone(), run: self.run_params(&order) };
+        self.front.engine.records.about_to_begin(&self.front.session, &mut order);
         let call = self.ask(FarMethod::Run.name(), &params);
-        self.begun(&mut order);
-        let (known, cancels, paused) = (false, Vec::new(), None);
-        self.phase = Phase::Running(Box::new(Running {
-            order,
-            call,
-            started: Instant::now(),
-            known,
-            cancels,
-            paused,
-        }));
+        self.phase = Phase::Running(Box::new(Running::new(order, call)));
     }
 
     fn run_params(&self, order: &Order) -> RunParams {
@@ -113,7 +104,7 @@ impl Task {
         }
     }
 
-    fn cancel(&mut self, cancel: Cancel) {
+    pub(super) fn cancel(&mut self, cancel: Cancel) {
         if let Some(order) = cancel.execution.as_ref().and_then(|id| self.front.take_queued(id)) {
             self.front.publish_never_ran(&order);
             self.settle_down();
@@ -130,7 +121,7 @@ impl Task {
         // Whoever waits for the end is not to wait for a slow follower as well.
         run.paused = None;
         if !run.known {
-            return run.cancels.push(cancel);
+            return run.early.push(Early::Cancel(cancel));
         }
         let execution = Arc::clone(&run.order.execution);
         if let Some(far) = &self.far {
@@ -153,7 +144,11 @@ impl Task {
 
     /// What is about the running command is for the engine.
     fn pass_on(&mut self, id: &ExecutionId, method: Method, params: &impl serde::Serialize, asked: Asked) {
-        match &self.phase {
+        match &mut self.phase {
+            Phase::Running(run) if run.order.execution.id == *id && !run.known => match to_raw_value(params) {
+                Ok(params) => run.early.push(Early::Call { method: method.name(), params, asked }),
+                Err(error) => asked.answer(Err(Error::internal(error.to_string()))),
+            },
             Phase::Running(run) if run.order.execution.id == *id => {
                 let call = self.ask(method.name(), params);
                 self.asked.insert(call, asked);
