@@ -254,7 +254,7 @@ impl Task {
             _ => return drop(reply.send(Err(state::Denial::NotRunning.error()))),
         };
         run.touched = true;
-        let hit = super::task::targets(run, body).into_iter().filter(|p| tree::signal(*p, signal)).count();
+        let hit = super::task::all_targets(run, body).into_iter().filter(|p| tree::signal(*p, signal)).count();
         let _ = reply.send(Ok(hit as u64));
     }
 }

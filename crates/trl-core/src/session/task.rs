@@ -540,8 +540,17 @@ enum Event {
 
 /// Everything the command started that is still alive, and the shell itself unless it has reported.
 pub(super) fn targets(run: &Run, body: &Body) -> Vec<Proc> {
+    found_below(run, body, tree::all_below)
+}
+
+/// The same for who looks only once, and may miss none.
+pub(super) fn all_targets(run: &Run, body: &Body) -> Vec<Proc> {
+    found_below(run, body, tree::below_for_sure)
+}
+
+fn found_below(run: &Run, body: &Body, look: fn(i32, &[Proc]) -> Vec<Proc>) -> Vec<Proc> {
     let spared: Vec<Proc> = run.older.iter().copied().chain(body.standby()).collect();
-    let mut found = tree::all_below(body.keeper, &spared);
+    let mut found = look(body.keeper, &spared);
     if run.reported.is_some() {
         found.retain(|p| !body.is_main(p.pid));
     }
