@@ -217,13 +217,15 @@ impl Task {
             redactor: spec.secrets.redactor(),
         };
         let (session, execution) = (Arc::clone(&self.session), order.execution.id.clone());
-        let engine = Arc::clone(&self.engine);
+        let (engine, on_record) = (Arc::clone(&self.engine), self.on_record);
         tokio::spawn(async move {
             let outcome = match kept.await {
                 Ok(checkpoint) => {
                     asking.checkpoint = checkpoint;
-                    // A request outlives the daemon, so its session must, too.
-                    engine.records.handed_on().await;
+                    if !on_record {
+                        // A request outlives the daemon, so its session must, too.
+                        engine.records.handed_on().await;
+                    }
                     engine.desk.ask(asking).await
                 }
                 Err(error) => Err(error),
@@ -247,6 +249,7 @@ impl Task {
                 self.clear(held, shown);
             }
             Ok(Asked::Recorded { request, answer }) => {
+                self.on_record = true;
                 held.order.execution.ask(request.clone());
                 self.session.public().requests = vec![request.clone()];
                 let session = Arc::clone(&self.session);

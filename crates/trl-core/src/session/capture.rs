@@ -2,7 +2,9 @@
 //!
 //! 1. A state is asked for ([`Task::capture`]), is due, or is the last before the session closes. The idle shell prints
 //!    it ([`Phase::Dumping`]); the next command waits that long.
-//! 2. A fresh shell that is to have a state prints its own first. Only what differs is given to it
+//! 2. A question to a person waits for the state to be on the disk. Where one was asked another may follow, so the state is
+//!    put there ahead of it, as soon as the shell is idle.
+//! 3. A fresh shell that is to have a state prints its own first. Only what differs is given to it
 //!    ([`Phase::Restoring`]); if the state is a checkpoint's, it then prints its state again, and what is still
 //!    different is reported.
 //!
@@ -12,6 +14,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
+use tokio::sync::oneshot;
 use trl_proto::checkpoint::{NotRestored, Origin, RestoredFrom, RestoredPart};
 use trl_proto::exec::ShellState;
 use trl_proto::{Error, ErrorCode};
@@ -28,6 +31,9 @@ use crate::checkpoint::{Around, Captured, Checkpoint, Remarks};
 use crate::random::Nonce;
 use crate::shell::state::{State, What, restore};
 use crate::shell::{Kind, script};
+
+/// Checkpoints made ahead of a question that does not come: a session whose commands are let through soon makes none.
+const MOST_AHEAD: u8 = 8;
 
 /// No number of commands: whatever was taken last is not what the shell has now.
 pub(super) const OUTDATED: u64 = u64::MAX;
@@ -85,11 +91,28 @@ impl Task {
     /// The idle shell is to print its state before anything else.
     pub(super) fn is_capture_due(&self) -> bool {
         let free = matches!(self.phase, Phase::Idle) && self.renewing.is_none() && self.renew_at.is_none();
-        free && (!self.captures.is_empty() || self.keep_at.is_some_and(|at| at <= Instant::now()))
+        let due = |at: Instant| at <= Instant::now();
+        free && (!self.captures.is_empty() || self.keep_at.is_some_and(due) || self.is_question_near())
+    }
+
+    /// A person may be asked about the next command, and it is not here yet: the question need not wait for the state then.
+    fn is_question_near(&self) -> bool {
+        self.ahead > 0
+            && self.queue.is_empty()
+            && self.held.is_none()
+            && self.is_dirty()
+            && self.keeps_on_disk()
     }
 
     pub(super) fn take_due_state(&mut self) {
-        let purpose = if self.captures.is_empty() { Dump::Keep(Origin::Interval) } else { Dump::Capture };
+        let purpose = if !self.captures.is_empty() {
+            Dump::Capture
+        } else if self.is_question_near() {
+            self.ahead -= 1;
+            Dump::Keep(Origin::Approval)
+        } else {
+            Dump::Keep(Origin::Interval)
+        };
         self.ask_state(purpose);
     }
 
@@ -171,7 +194,7 @@ impl Task {
                 self.keep(captured, Origin::Close);
                 self.go_on_ending();
             }
-            Dump::Keep(Origin::Approval) => self.keep_and_ask(captured),
+            Dump::Keep(Origin::Approval) if self.held.is_some() => self.keep_and_ask(captured),
             Dump::Keep(origin) => self.keep(captured, origin),
             _ => {}
         }
@@ -179,27 +202,38 @@ impl Task {
     }
 
     /// Makes a checkpoint of it, soon on disk.
-    fn keep(&self, captured: Captured, origin: Origin) {
-        let saving = self.session.save(&self.engine.checkpoints, origin, captured, Remarks::default());
+    fn keep(&mut self, captured: Captured, origin: Origin) {
+        let commands = captured.stand.commands;
+        let saving = self.session.save(&self.engine, origin, captured, Remarks::default());
         if !self.engine.checkpoints.is_open() {
             return;
         }
         let session = self.session.spec.id.clone();
+        let (done, saved) = oneshot::channel();
         tokio::spawn(async move {
-            if let Err(error) = saving.await {
+            let saved = saving.await.map(|info| info.checkpoint_id);
+            if let Err(error) = &saved {
                 tracing::warn!(sessionId = %session, %error, "a checkpoint stays in memory only");
             }
+            let _ = done.send(saved);
         });
+        self.saving = Some((commands, saved));
     }
 
     /// Before a command begins to wait for a person: the state it is to begin from, should the daemon not live to see the answer.
     pub(super) fn keep_before_asking(&mut self) {
+        self.ahead = MOST_AHEAD;
         let at = self.session.public().commands;
         let saved = self.session.public().saved.clone().filter(|(_, commands)| *commands == at);
-        match saved {
+        let saving = self.saving.take_if(|(commands, _)| *commands == at);
+        match (saved, saving) {
             _ if !self.keeps_on_disk() => self.put_question(async { Ok(None) }),
-            Some((id, _)) if !self.is_dirty() => self.put_question(async { Ok(Some(id)) }),
-            _ => self.ask_state(Dump::Keep(Origin::Approval)),
+            _ if self.is_dirty() => self.ask_state(Dump::Keep(Origin::Approval)),
+            (Some((id, _)), _) => self.put_question(async { Ok(Some(id)) }),
+            (None, Some((_, saved))) => {
+                self.put_question(async { saved.await.map_err(cut_short)?.map(Some) })
+            }
+            (None, None) => self.ask_state(Dump::Keep(Origin::Approval)),
         }
     }
 
@@ -207,8 +241,7 @@ impl Task {
     fn keep_and_ask(&mut self, mut captured: Captured) {
         let Some(held) = &self.held else { return };
         captured.stand.pending_requests.push(held.id.clone());
-        let store = &self.engine.checkpoints;
-        let saving = self.session.save(store, Origin::Approval, captured, Remarks::default());
+        let saving = self.session.save(&self.engine, Origin::Approval, captured, Remarks::default());
         self.put_question(async { saving.await.map(|info| Some(info.checkpoint_id)) });
     }
 
@@ -355,6 +388,10 @@ impl Task {
         )));
         self.restart(then);
     }
+}
+
+fn cut_short(_: oneshot::error::RecvError) -> Error {
+    Error::internal("the checkpoint was not made to its end")
 }
 
 fn tell_dump(body: &mut Body, nonce: Nonce) -> std::io::Result<()> {

@@ -19,10 +19,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use trl_proto::exec::ShellState;
 use trl_proto::session::SessionState;
-use trl_proto::{Error, ErrorCode};
+use trl_proto::{CheckpointId, Error, ErrorCode};
 use trl_sys::link::{Notice, Stage};
 use trl_sys::reap::Exit;
 use trl_sys::tree::{self, Proc};
@@ -86,6 +86,12 @@ pub struct Task {
     pub(super) taken_at: u64,
     /// When its state is due on disk.
     pub(super) keep_at: Option<Instant>,
+    /// Checkpoints it may still make ahead of a question.
+    pub(super) ahead: u8,
+    /// The checkpoint that was last on its way to the disk, and how many commands it had run then.
+    pub(super) saving: Option<(u64, oneshot::Receiver<Result<CheckpointId, Error>>)>,
+    /// The store had it when a person was last asked about one of its commands.
+    pub(super) on_record: bool,
     /// What its next fresh shell is to begin with.
     pub(super) from: Option<Box<Checkpoint>>,
     /// Who waits for that.
@@ -127,6 +133,9 @@ pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Star
         captures: Vec::new(),
         taken_at,
         keep_at: None,
+        ahead: 0,
+        saving: None,
+        on_record: false,
         from,
         restore_reply: None,
         seat: Some(seat),
