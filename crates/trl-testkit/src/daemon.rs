@@ -19,8 +19,8 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::process::{Process, adopt_orphans, below, own_pid, readable, signal, wait_gone};
-use crate::shell::SYSTEM_PATH;
 use crate::runtime;
+use crate::shell::SYSTEM_PATH;
 use crate::{Client, Http, PATIENCE, Scratch, Session, Shell, Terminal, comes_true};
 
 /// Direct children of this test process that are daemons (or a Docker) still meant to live.

@@ -38,7 +38,10 @@ impl Far<'_> {
         let binary = self.binary.display();
         let (socket, config) = (self.dir.text("far/trl.sock"), self.config);
         let Usual::Command = kind;
-        let argv = format!("[{binary:?}, '--socket', {socket:?}, '--config', {config:?}, 'stdio', '--resume', '{{key}}']", binary = binary.to_string());
+        let argv = format!(
+            "[{binary:?}, '--socket', {socket:?}, '--config', {config:?}, 'stdio', '--resume', '{{key}}']",
+            binary = binary.to_string()
+        );
         vec![
             ("sessions", "runtime", "'far'".into()),
             // A daemon that is killed leaves its engine behind for so long, and tests look for what is left.

@@ -60,6 +60,7 @@ pub(crate) fn spawn(
         captures: Vec::new(),
         heard: Confidences::default(),
         taken_at,
+        keep_at: None,
         late: Vec::new(),
     };
     match task.created.is_some() {
@@ -211,7 +212,7 @@ impl Task {
         if let Some(plan) = &mut self.ending {
             plan.force |= force;
         }
-        for order in std::mem::take(&mut self.front.queue) {
+        for order in self.front.take_held(None).into_iter().chain(std::mem::take(&mut self.front.queue)) {
             self.front.publish_never_ran(&order);
         }
         match &mut self.phase {
@@ -272,6 +273,7 @@ impl Task {
                 self.front.engine.executions.refuse(&run.order.execution, error);
             }
             Phase::Resetting { reply, .. } => drop(reply.send(Err(self.front.session.gone()))),
+            Phase::Probing { order, .. } => self.front.publish_never_ran(&order),
             _ => {}
         }
     }
@@ -286,7 +288,8 @@ impl Task {
         self.late.drain(..).for_each(|execution| super::close(&execution));
         // The strand goes, and with it whatever is left there.
         (self.talk, self.there) = (None, None);
-        self.front.over(into, &reason);
+        self.front.leave(into, &reason);
+        self.front.over(reason);
         if let (Some(created), Some(error)) =
             (self.created.take(), plan.as_mut().and_then(|plan| plan.failure.take()))
         {
@@ -297,16 +300,7 @@ impl Task {
             let _ = reply.send(Err(self.front.session.gone()));
         }
         let Some(EndPlan { replies, .. }) = plan else { return };
-        let (session, engine) = (Arc::clone(&self.front.session), Arc::clone(&self.front.engine));
-        tokio::spawn(async move {
-            session.saved().await;
-            if into == Ending::Terminated {
-                engine.forget_checkpoints(&session).await;
-            }
-            for reply in replies {
-                let _ = reply.send(());
-            }
-        });
+        self.front.tell_over(into, replies);
     }
 }
 

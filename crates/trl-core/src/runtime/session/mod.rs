@@ -10,9 +10,10 @@
 //! The session has a strand of its own, and lives there as long as that does: whatever ends this task ends what it has
 //! there, and a session that was cut while it was made leaves nothing.
 //!
-//! - here: the loop, and what is heard. - [`requests`]: what it is asked. - [`life`]: its start and end.
+//! - here: the loop, and what is heard. - [`requests`]: what it is asked. - [`clearing`]: what the rules make of it. - [`life`]: its start and end.
 //! - [`state`]: its shell's state, for checkpoints.
 
+mod clearing;
 mod life;
 mod requests;
 mod state;
@@ -43,6 +44,7 @@ use crate::execution::{Execution, millis};
 use crate::output::Log;
 use crate::seats::Seat;
 use crate::session::capture::Restoration;
+use crate::session::clearing::Clearing;
 use crate::session::front::Front;
 use crate::session::messages::{Cancel, Ending, Message, Order, Reply};
 
@@ -73,6 +75,8 @@ pub(crate) struct Task {
     heard: Confidences,
     /// Commands it had run when its state was last taken.
     taken_at: u64,
+    /// When its state is due on disk.
+    keep_at: Option<Instant>,
     /// Executions that have ended, while processes they left may still write.
     late: Vec<Arc<Execution>>,
 }
@@ -88,6 +92,11 @@ enum Phase {
         call: u64,
     },
     Idle,
+    /// The shell there is asked what the names of this command stand for.
+    Probing {
+        call: u64,
+        order: Box<Order>,
+    },
     Running(Box<Running>),
     Resetting {
         call: u64,
@@ -137,6 +146,10 @@ enum Early {
 enum Why {
     Asked,
     Close,
+    /// It was due.
+    Interval,
+    /// A person is to be asked about a command.
+    Approval,
 }
 
 /// Who waits for a reply.
@@ -180,7 +193,7 @@ impl Task {
     }
 
     async fn next_event(&mut self) -> Event {
-        let Self { phase, talk, inbox, .. } = self;
+        let Self { phase, talk, inbox, keep_at, .. } = self;
         let (paused, logs) = match phase {
             Phase::Running(run) => {
                 let execution = &run.order.execution;
@@ -190,6 +203,7 @@ impl Task {
         };
         let until = match phase {
             Phase::Ending { until, .. } => Some(*until),
+            Phase::Idle => *keep_at,
             _ => paused,
         };
         let reached = async {
@@ -255,6 +269,7 @@ impl Task {
         match &mut self.phase {
             Phase::Creating { call } if *call == id => self.made(outcome),
             Phase::Restoring { call } if *call == id => self.restored(outcome),
+            Phase::Probing { call, .. } if *call == id => self.looked_up(outcome),
             Phase::Running(run) if run.call == id => match outcome {
                 Ok(_) => self.known_there(),
                 Err(error) => self.refused_there(error),
@@ -328,6 +343,7 @@ impl Task {
             false => Some(SessionState::Idle),
         };
         self.front.publish(&run.order, outcome, then);
+        self.note_change();
         if ended {
             self.plan_end(Ending::Terminated, "its command ended".into());
             self.over();
@@ -379,19 +395,7 @@ impl Task {
         }
         self.front.busy = None;
         self.front.session.public().running = None;
-        if let Some(request) = &run.order.clearance.request {
-            self.front.engine.desk.ran(request);
-        }
-        self.front.engine.executions.refuse(&run.order.execution, error);
-        self.settle_down();
-    }
-
-    /// Nothing is left to do.
-    fn settle_down(&mut self) {
-        let free = matches!(self.phase, Phase::Idle | Phase::Absent);
-        if free && self.front.queue.is_empty() && self.ending.is_none() {
-            self.front.set_state(SessionState::Idle);
-        }
+        self.refuse_order(&run.order, error);
     }
 }
 

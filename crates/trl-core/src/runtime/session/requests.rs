@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::value::{RawValue, to_raw_value};
 use trl_proto::exec::{CancelParams, InputParams, RunParams, SignalParams};
@@ -12,6 +13,7 @@ use trl_proto::{Error, ExecutionId, Method};
 
 use super::{Asked, Early, Phase, Running, Task};
 use crate::runtime::far::Far;
+use crate::session::clearing::Clearing;
 use crate::session::front::Taking;
 use crate::session::messages::{AfterInput, Cancel, End, Ending, Manner, Message, Order, Reply, Stdin};
 use crate::session::state;
@@ -32,7 +34,8 @@ impl Task {
             }
             Message::Reset { reply } => self.reset(reply),
             Message::IsAtRest { reply } => self.look_for_rest(reply),
-            Message::Asked { .. } | Message::Answered { .. } => {}
+            Message::Asked { execution, outcome } => self.asked(&execution, outcome),
+            Message::Answered { request, answer } => self.answered(&request, answer),
             Message::Capture { reply } => {
                 self.captures.push(reply);
                 if matches!(self.phase, Phase::Absent) {
@@ -60,7 +63,7 @@ impl Task {
         if matches!(self.phase, Phase::Absent) && !self.front.queue.is_empty() {
             self.reach();
         }
-        while matches!(self.phase, Phase::Idle) {
+        while matches!(self.phase, Phase::Idle) && self.front.held.is_none() {
             if self.ending.is_some() {
                 return self.go_on_ending();
             }
@@ -70,12 +73,15 @@ impl Task {
             if !self.captures.is_empty() {
                 return self.take_state(super::Why::Asked);
             }
+            if self.keep_at.is_some_and(|at| at <= Instant::now()) {
+                return self.take_state(super::Why::Interval);
+            }
             let Some(order) = self.front.queue.pop_front() else { return };
-            self.begin(order);
+            self.weigh(order);
         }
     }
 
-    fn begin(&mut self, mut order: Order) {
+    pub(super) fn run_there(&mut self, mut order: Order) {
         self.hear(&order);
         let params = FarRun { execution_id: order.execution.id.clone(), run: self.run_params(&order) };
         self.front.engine.records.about_to_begin(&self.front.session, &mut order);
@@ -105,10 +111,17 @@ impl Task {
     }
 
     pub(super) fn cancel(&mut self, cancel: Cancel) {
-        if let Some(order) = cancel.execution.as_ref().and_then(|id| self.front.take_queued(id)) {
+        let held = self.front.take_held(cancel.execution.as_ref());
+        let queued = || cancel.execution.as_ref().and_then(|id| self.front.take_queued(id));
+        if let Some(order) = held.or_else(queued) {
             self.front.publish_never_ran(&order);
             self.settle_down();
             return drop(cancel.reply.send(Ok(order.execution)));
+        }
+        if let Phase::Probing { order, .. } = &self.phase
+            && cancel.execution.as_ref().is_none_or(|id| *id == order.execution.id)
+        {
+            return self.give_up_probe(cancel);
         }
         let run = match &mut self.phase {
             Phase::Running(run)
@@ -145,10 +158,12 @@ impl Task {
     /// What is about the running command is for the engine.
     fn pass_on(&mut self, id: &ExecutionId, method: Method, params: &impl serde::Serialize, asked: Asked) {
         match &mut self.phase {
-            Phase::Running(run) if run.order.execution.id == *id && !run.known => match to_raw_value(params) {
-                Ok(params) => run.early.push(Early::Call { method: method.name(), params, asked }),
-                Err(error) => asked.answer(Err(Error::internal(error.to_string()))),
-            },
+            Phase::Running(run) if run.order.execution.id == *id && !run.known => {
+                match to_raw_value(params) {
+                    Ok(params) => run.early.push(Early::Call { method: method.name(), params, asked }),
+                    Err(error) => asked.answer(Err(Error::internal(error.to_string()))),
+                }
+            }
             Phase::Running(run) if run.order.execution.id == *id => {
                 let call = self.ask(method.name(), params);
                 self.asked.insert(call, asked);

@@ -7,7 +7,7 @@ use trl_core::session::handle::Session;
 use trl_core::session::messages::{Ending, Manner};
 use trl_proto::exec::StreamStarted;
 use trl_proto::far::{
-    AtRest, FarCreate, FarCreated, FarMethod, FarRestore, FarRestored, FarState, OfSession, Resolved,
+    AtRest, FarCreate, FarCreated, FarMethod, FarRestore, FarRestored, FarState, OfSession, Probed, Resolved,
 };
 use trl_proto::{Dialect, Error, StreamId};
 
@@ -26,9 +26,8 @@ impl Call<'_> {
             FarMethod::Capture => self.done(self.far_capture().await),
             FarMethod::Restore => self.done(self.far_restore().await),
             FarMethod::AtRest => self.done(self.far_at_rest().await),
-            FarMethod::Probe | FarMethod::Terminal | FarMethod::Tape => {
-                self.done::<()>(Err(Error::internal("not there yet")))
-            }
+            FarMethod::Probe => self.done(self.far_probe().await),
+            FarMethod::Terminal | FarMethod::Tape => self.done::<()>(Err(Error::internal("not there yet"))),
         }
     }
 
@@ -80,6 +79,10 @@ impl Call<'_> {
                 Answer { line: self.line(Ok(started)), follow: Some(follow(execution)) }
             }
         }
+    }
+
+    async fn far_probe(&self) -> Result<Probed, Error> {
+        self.manager().look_up_for_gateway(self.request.params()?, &self.caller()).await
     }
 
     async fn far_capture(&self) -> Result<FarState, Error> {
