@@ -1,5 +1,6 @@
 //! What a gateway asks of the engine behind its link: sessions and commands under ids of the gateway's, judged by nobody here.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,8 +48,14 @@ impl Manager {
         params: FarCreate,
         caller: &Caller,
     ) -> Result<(Arc<Session>, Option<Arc<Execution>>), Error> {
-        let FarCreate { session_id, create, direct } = params;
+        let FarCreate { session_id, mut create, direct, root } = params;
+        let last = root.is_some().then(|| create.working_dir.take()).flatten();
+        create.working_dir = root.or(create.working_dir);
         let mut spec = self.resolve_here(session_id, None, create, caller)?;
+        if let Some(dir) = last {
+            // Gone, or not to be entered any more: that is no reason to lose the session.
+            spec.working_dir = if Path::new(&dir).is_dir() { dir } else { "/".into() };
+        }
         let order = direct.map(|direct| self.direct_order(&mut spec, direct)).transpose()?;
         let execution = order.as_ref().map(|order| Arc::clone(&order.execution));
         let session = self.bring_up(spec, order, caller, Keeping::Passing).await?;

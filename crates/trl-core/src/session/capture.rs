@@ -35,7 +35,7 @@ use crate::shell::state::{State, What, restore};
 use crate::shell::{Kind, script};
 
 /// Checkpoints made ahead of a question that does not come: a session whose commands are let through soon makes none.
-const MOST_AHEAD: u8 = 8;
+pub(crate) const MOST_AHEAD: u8 = 8;
 
 /// No number of commands: whatever was taken last is not what the shell has now.
 pub(super) const OUTDATED: u64 = u64::MAX;

@@ -8,6 +8,7 @@ use trl_proto::far::{FarMethod, ProbeParams, Probed};
 use super::{Phase, Task, Why};
 use crate::approval::probe::Found;
 use crate::runtime::talk;
+use crate::session::capture::MOST_AHEAD;
 use crate::session::clearing::Clearing;
 use crate::session::front::Front;
 use crate::session::messages::{Cancel, Order};
@@ -47,6 +48,7 @@ impl Clearing for Task {
     }
 
     fn keep_before_asking(&mut self) {
+        self.ahead = MOST_AHEAD;
         let at = self.front.session.public().commands;
         let saved = self.front.session.public().saved.clone().filter(|(_, commands)| *commands == at);
         match saved {

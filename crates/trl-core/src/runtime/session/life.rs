@@ -61,6 +61,7 @@ pub(crate) fn spawn(
         heard: Confidences::default(),
         taken_at,
         keep_at: None,
+        ahead: 0,
         late: Vec::new(),
     };
     match task.created.is_some() {
@@ -102,6 +103,7 @@ impl Task {
                 let create = FarCreate {
                     session_id: spec.id.clone(),
                     create: wish(spec, &self.front.session.public().working_dir),
+                    root: self.created.is_none().then(|| spec.origin.root.clone()),
                     direct: self.direct.as_ref().map(direct),
                 };
                 let call = self.ask(FarMethod::Create.name(), &create);
@@ -285,6 +287,11 @@ impl Task {
         let (into, reason) =
             plan.as_ref().map_or((Ending::Terminated, "ended".to_string()), |p| (p.into, p.reason.clone()));
         self.give_back(was);
+        if let Some(order) = self.direct.take() {
+            self.front.publish_never_ran(&order);
+            // Whoever waits for it has its end.
+            self.created.take().into_iter().for_each(|created| drop(created.send(Ok(()))));
+        }
         self.late.drain(..).for_each(|execution| super::close(&execution));
         // The strand goes, and with it whatever is left there.
         (self.talk, self.there) = (None, None);

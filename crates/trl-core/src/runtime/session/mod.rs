@@ -35,6 +35,7 @@ use trl_proto::heard::Heard;
 use trl_proto::session::SessionState;
 use trl_proto::text::decode;
 use trl_proto::{Encoding, Error, ExecutionId};
+use trl_store::failpoint;
 
 use super::Runtime;
 use super::far::Far;
@@ -77,6 +78,8 @@ pub(crate) struct Task {
     taken_at: u64,
     /// When its state is due on disk.
     keep_at: Option<Instant>,
+    /// Checkpoints it may still make ahead of a question.
+    ahead: u8,
     /// Executions that have ended, while processes they left may still write.
     late: Vec<Arc<Execution>>,
 }
@@ -146,7 +149,7 @@ enum Early {
 enum Why {
     Asked,
     Close,
-    /// It was due.
+    /// It was due, or is kept ahead of a question.
     Interval,
     /// A person is to be asked about a command.
     Approval,
@@ -329,7 +332,11 @@ impl Task {
         };
         let Some(run) = run else { return };
         let ended = outcome.shell_state == ShellState::Ended;
-        let outcome = here(&run, outcome);
+        let mut outcome = here(&run, outcome);
+        if self.ending.is_some() {
+            // Whatever became of its shell, there is none any more.
+            outcome.shell_state = ShellState::Ended;
+        }
         let execution = Arc::clone(&run.order.execution);
         execution.stdout.seal();
         execution.stderr.seal();
@@ -372,6 +379,7 @@ impl Task {
         let Phase::Running(run) = &mut self.phase else { return };
         (run.known, run.started) = (true, Instant::now());
         run.order.execution.start(run.started);
+        failpoint("exec.begun");
         self.front.announce(&mut run.order, run.started);
         for early in std::mem::take(&mut run.early) {
             match early {

@@ -10,6 +10,7 @@ use trl_proto::far::{FarMethod, FarRun, OfSession};
 use trl_proto::session::{SessionParams, SessionState};
 use trl_proto::text::Text;
 use trl_proto::{Error, ExecutionId, Method};
+use trl_store::failpoint;
 
 use super::{Asked, Early, Phase, Running, Task};
 use crate::runtime::far::Far;
@@ -76,7 +77,7 @@ impl Task {
             if self.keep_at.is_some_and(|at| at <= Instant::now()) {
                 return self.take_state(super::Why::Interval);
             }
-            let Some(order) = self.front.queue.pop_front() else { return };
+            let Some(order) = self.front.queue.pop_front() else { return self.keep_ahead() };
             self.weigh(order);
         }
     }
@@ -85,6 +86,7 @@ impl Task {
         self.hear(&order);
         let params = FarRun { execution_id: order.execution.id.clone(), run: self.run_params(&order) };
         self.front.engine.records.about_to_begin(&self.front.session, &mut order);
+        failpoint("exec.marked");
         let call = self.ask(FarMethod::Run.name(), &params);
         self.phase = Phase::Running(Box::new(Running::new(order, call)));
     }
@@ -117,6 +119,13 @@ impl Task {
             self.front.publish_never_ran(&order);
             self.settle_down();
             return drop(cancel.reply.send(Ok(order.execution)));
+        }
+        if let Some(order) =
+            self.direct.as_ref().filter(|order| cancel.execution.as_ref() == Some(&order.execution.id))
+        {
+            let execution = Arc::clone(&order.execution);
+            self.end(Ending::Terminated, true, "cancelled before it began".into());
+            return drop(cancel.reply.send(Ok(execution)));
         }
         if let Phase::Probing { order, .. } = &self.phase
             && cancel.execution.as_ref().is_none_or(|id| *id == order.execution.id)

@@ -85,6 +85,15 @@ impl Task {
         self.front.session.is_recorded() && self.front.engine.checkpoints.is_open()
     }
 
+    /// Ahead of the next question, as long as questions come.
+    pub(super) fn keep_ahead(&mut self) {
+        let dirty = self.front.session.public().commands != self.taken_at;
+        if self.ahead > 0 && dirty && self.keeps_on_disk() {
+            self.ahead -= 1;
+            self.take_state(Why::Interval);
+        }
+    }
+
     /// A command has ended: in a while its state is due on disk.
     pub(super) fn note_change(&mut self) {
         let every = self.front.engine.settings.checkpoints.interval;

@@ -112,5 +112,5 @@ async fn end_when_gone(client: Arc<Client>, session: Arc<Session>) {
     let left = async { gone.wait_for(|gone| *gone).await.is_ok() };
     left.await;
     let manager = &client.server.manager;
-    let _ = manager.end(&session, Ending::Terminated, Manner::Forced, "its gateway let go of it").await;
+    let _ = manager.end(&session, Ending::Terminated, Manner::Graceful, "its gateway let go of it").await;
 }
