@@ -7,13 +7,14 @@
 //! 1. [`Runtimes`] knows them all, by name. A wish for labels becomes a name by [`choose`] (pure).
 //! 2. A [`Runtime`] has an engine while somebody needs one: [`far`] reaches for it through a [`transport`], and keeps the link.
 //! 3. [`line`] is that link with tasks above it and bytes below; [`talk`] speaks the usual protocol on a strand of it.
-//! 4. [`session`] is the task of a session whose processes are there. Whoever sends it messages cannot tell.
+//! 4. [`session`] is the task of a session whose processes are there, [`terminal`] that of a terminal. Whoever sends it messages cannot tell.
 
 pub mod choose;
 pub mod far;
 pub mod line;
 pub mod session;
 pub mod talk;
+pub mod terminal;
 pub mod transport;
 
 use std::collections::BTreeMap;
