@@ -12,7 +12,7 @@ use crate::exec::RunParams;
 use crate::hitl::Executable;
 use crate::id::{ExecutionId, SessionId, TerminalId};
 use crate::limits::{LimitsInfo, Usage};
-use crate::sandbox::SandboxReport;
+use crate::sandbox::{Denied, SandboxReport};
 use crate::session::CreateParams;
 use crate::text::Encoding;
 
@@ -178,6 +178,15 @@ pub struct AtRest {
 pub struct FarTerminal {
     pub terminal_id: TerminalId,
     pub create: crate::terminal::CreateParams,
+    /// What its program is, when it was started as an execution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<TerminalExecution>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TerminalExecution {
+    pub execution_id: ExecutionId,
+    pub command: String,
 }
 
 /// `far.shown`: bytes, as base64.
@@ -201,4 +210,6 @@ pub struct TerminalEnd {
     pub signal: Option<i32>,
     pub reason: String,
     pub usage: Option<Usage>,
+    /// What its sandbox was in the way of, when it is an execution.
+    pub denied: Option<Denied>,
 }

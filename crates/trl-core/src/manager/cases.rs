@@ -158,7 +158,7 @@ impl Manager {
         let variables = case.iter().flat_map(|case| case.variables(id.as_str()));
         params.env.get_or_insert_default().extend(variables);
         let far = runtime.engine().await?;
-        let asked = FarTerminal { terminal_id: id.clone(), create: params.clone() };
+        let asked = FarTerminal { terminal_id: id.clone(), create: params.clone(), execution: None };
         let found: Resolved = far.calls.call(FarMethod::ResolveTerminal.name(), &asked).await?;
         let is_apart = far.greeting().is_some_and(|greeting| is_apart(&greeting));
         let (place, settings) = ((runtime, is_apart), &self.engine.settings);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use trl_proto::far::{
     FarCreate, FarDirect, FarRestored, FarRun, FarTerminal, ProbeParams, Probed, ResolveParams, Resolved,
+    TerminalExecution,
 };
 use trl_proto::text::decode;
 use trl_proto::{Error, SessionId};
@@ -15,7 +16,8 @@ use super::executions::checked_output_bytes;
 use super::{Caller, Manager};
 use crate::approval::probe::Found;
 use crate::checkpoint::{Captured, Checkpoint, Manifest};
-use crate::execution::Execution;
+use crate::execution::{Execution, Place};
+use crate::output::Log;
 use crate::runtime::session::{from_text, text_of};
 use crate::session::handle::{Keeping, Session};
 use crate::session::messages::{Clearance, Lookup, Message, Order, Stdin};
@@ -97,7 +99,13 @@ impl Manager {
         caller: &Caller,
     ) -> Result<Arc<Terminal>, Error> {
         let spec = self.resolve_terminal_here(params.terminal_id, None, params.create, caller)?;
-        self.bring_up_terminal(spec, None, caller).await
+        let execution = params.execution.map(|TerminalExecution { execution_id, command }| {
+            let logs = (self.engine.terminal_log(None), Log::empty(Arc::clone(&self.engine.budget)));
+            let (place, owner) = (Place::Terminal(spec.id.clone()), Arc::clone(&spec.owner));
+            Execution::fresh(place, owner, &command, logs, spec.sandbox.clone()).known_as(Some(execution_id))
+        });
+        execution.iter().for_each(|execution| self.engine.executions.add(execution));
+        self.bring_up_terminal(spec, execution, caller).await
     }
 
     /// Resolves when it has begun.

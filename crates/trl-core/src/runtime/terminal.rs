@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use trl_proto::event::Happening;
-use trl_proto::far::{FarCreated, FarMethod, FarTerminal, ResizedTo, Shown, TerminalEnd};
+use trl_proto::exec::Outcome;
+use trl_proto::far::{FarCreated, FarMethod, FarTerminal, ResizedTo, Shown, TerminalEnd, TerminalExecution};
 use trl_proto::heard::Heard;
+use trl_proto::sandbox::Denied;
 use trl_proto::terminal::{CreateParams, DestroyParams, InputParams, ResizeParams, SignalParams, Signalled};
 use trl_proto::text::{Text, decode};
 use trl_proto::{Encoding, Error, ErrorCode, Method};
@@ -51,6 +53,7 @@ struct Task {
     reason: Option<String>,
     early: Option<Early>,
     exit: Option<Exit>,
+    denied: Option<Denied>,
     /// By then it is over, whatever the engine says.
     until: Option<Instant>,
     replies: Vec<oneshot::Sender<()>>,
@@ -92,7 +95,11 @@ pub(crate) fn spawn(
             Err(error) => return drop(created.send(Err(error))),
         };
         let terminal_id = terminal.spec.id.clone();
-        let create = FarTerminal { terminal_id, create: wish(&terminal.spec, elsewhere) };
+        let execution = terminal.execution.as_ref().map(|execution| TerminalExecution {
+            execution_id: execution.id.clone(),
+            command: execution.text().into(),
+        });
+        let create = FarTerminal { terminal_id, create: wish(&terminal.spec, elsewhere), execution };
         let call = talk.ask(FarMethod::Terminal.name(), &create);
         let task = Task {
             terminal: Arc::clone(&terminal),
@@ -106,6 +113,7 @@ pub(crate) fn spawn(
             reason: None,
             early: None,
             exit: None,
+            denied: None,
             until: None,
             replies: Vec::new(),
             asked: std::collections::HashMap::new(),
@@ -310,6 +318,7 @@ impl Task {
                 if let Ok(end) = serde_json::from_str::<TerminalEnd>(params.get()) {
                     self.exit = Some(end.signal.map_or(Exit::Code(end.exit_code), Exit::Signal));
                     self.terminal.public().usage = end.usage;
+                    self.denied = end.denied;
                     self.reason.get_or_insert(end.reason);
                 }
                 return true;
@@ -363,7 +372,8 @@ impl Task {
             let ended = Error::new(ErrorCode::SessionTerminated, "it was ended before it began");
             let _ = created.send(Err(ended));
         }
-        execution::finish(&self.engine, &self.terminal, exit, self.early, &[]);
+        let judge = |_: &Outcome| self.denied.clone();
+        execution::finish(&self.engine, &self.terminal, (exit, self.early), judge);
         let (terminal_id, exit_code) = (self.terminal.spec.id.clone(), exit.shell_code());
         self.engine
             .events

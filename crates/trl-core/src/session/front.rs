@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tokio::sync::oneshot;
 use trl_proto::event::Happening;
-use trl_proto::exec::Outcome;
+use trl_proto::exec::{Outcome, ShellState};
 use trl_proto::session::SessionState;
 use trl_proto::{Error, ErrorCode, ExecutionId};
 use trl_store::{Durability, failpoint};
@@ -200,6 +200,17 @@ impl Front {
     pub(crate) fn announce_session(&self) {
         let (session_id, shell) = (self.session.spec.id.clone(), self.session.spec.program_name());
         self.engine.events.emit(&self.session.spec.owner, Happening::SessionCreated { session_id, shell });
+    }
+
+    pub(crate) fn shell_replaced(&self, shell_state: ShellState) {
+        let counters = &self.engine.counters;
+        Counters::add(match shell_state {
+            ShellState::RolledBack => &counters.rollbacks,
+            _ => &counters.resets,
+        });
+        let session_id = self.session.spec.id.clone();
+        let happening = Happening::ShellReplaced { session_id, shell_state };
+        self.engine.events.emit(&self.session.spec.owner, happening);
     }
 
     pub(crate) fn set_state(&self, state: SessionState) {

@@ -8,7 +8,6 @@
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use trl_proto::event::Happening;
 use trl_proto::exec::ShellState;
 use trl_proto::session::{Renewal, SessionState};
 use trl_proto::{Error, ErrorCode};
@@ -21,7 +20,6 @@ use super::body::{Body, Saved, Snapshot, Standby};
 use super::messages::Reply;
 use super::phase::{Dump, Phase, Renewing, Then};
 use super::task::Task;
-use crate::engine::Counters;
 use crate::random::Nonce;
 use crate::shell::Survival;
 use crate::shell::report::Report;
@@ -472,12 +470,12 @@ impl Task {
                 }
             }
             Then::Replace => {
-                self.count(state);
+                self.front.shell_replaced(state);
                 self.replaced = Some((state, lost));
             }
             Then::Publish(done) if self.ending.is_some() => self.publish_at_end(done),
             Then::Publish(done) => {
-                self.count(state);
+                self.front.shell_replaced(state);
                 self.publish_done(*done, state, lost);
             }
         }
@@ -485,16 +483,6 @@ impl Task {
             true => self.go_on_ending(),
             false => self.try_next(),
         }
-    }
-
-    fn count(&self, state: ShellState) {
-        let counters = &self.front.engine.counters;
-        Counters::add(if state == ShellState::RolledBack { &counters.rollbacks } else { &counters.resets });
-        let session_id = self.front.session.spec.id.clone();
-        self.front.engine.events.emit(
-            &self.front.session.spec.owner,
-            Happening::ShellReplaced { session_id, shell_state: state },
-        );
     }
 
     pub(super) fn reset(&mut self, reply: Reply<()>) {

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use trl_proto::event::Happening;
 use trl_proto::exec::{Omitted, Outcome, Range, ShellState};
+use trl_proto::sandbox::Denied;
 use trl_sys::reap::Exit;
 use trl_sys::sandbox::Op;
 
@@ -28,7 +29,12 @@ pub(crate) fn begin(engine: &Engine, terminal: &Terminal) {
 }
 
 /// Nothing of it is left, and everything it wrote is in its log.
-pub(crate) fn finish(engine: &Engine, terminal: &Terminal, exit: Exit, early: Option<Early>, refused: &[Op]) {
+pub(crate) fn finish(
+    engine: &Engine,
+    terminal: &Terminal,
+    (exit, early): (Exit, Option<Early>),
+    denied: impl FnOnce(&Outcome) -> Option<Denied>,
+) {
     let Some(execution) = &terminal.execution else { return };
     let Phase::Running { since } = execution.phase() else { return };
     execution.stdout.close();
@@ -56,16 +62,7 @@ pub(crate) fn finish(engine: &Engine, terminal: &Terminal, exit: Exit, early: Op
         sandbox: terminal.spec.sandbox.report(),
         denied: None,
     };
-    outcome.denied = terminal.spec.sandbox.here().and_then(|sandbox| {
-        let shown = if outcome.exit_code == 0 { Vec::new() } else { execution.stdout.snapshot() };
-        let evidence = Evidence {
-            refused,
-            exit_code: outcome.exit_code,
-            complaints: &undecorated(&shown),
-            working_dir: Path::new(&outcome.working_dir),
-        };
-        denial::judge(&sandbox.policy, &evidence)
-    });
+    outcome.denied = denied(&outcome);
     let happening = Happening::ExecFinished {
         session_id: None,
         terminal_id: Some(terminal.spec.id.clone()),
@@ -78,4 +75,17 @@ pub(crate) fn finish(engine: &Engine, terminal: &Terminal, exit: Exit, early: Op
     execution.finish(outcome);
     engine.executions.retire(execution);
     engine.events.emit(&terminal.spec.owner, happening);
+}
+
+/// Whether its sandbox was in its way: what the kernel told of, and what it complained of.
+pub(super) fn denied(terminal: &Terminal, refused: &[Op], outcome: &Outcome) -> Option<Denied> {
+    let (sandbox, execution) = (terminal.spec.sandbox.here()?, terminal.execution.as_ref()?);
+    let shown = if outcome.exit_code == 0 { Vec::new() } else { execution.stdout.snapshot() };
+    let evidence = Evidence {
+        refused,
+        exit_code: outcome.exit_code,
+        complaints: &undecorated(&shown),
+        working_dir: Path::new(&outcome.working_dir),
+    };
+    denial::judge(&sandbox.policy, &evidence)
 }

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use tokio::sync::oneshot;
 use trl_proto::event::Happening;
+use trl_proto::exec::Outcome;
 use trl_proto::limits::Limit;
 use trl_proto::{Error, ErrorCode};
 use trl_screen::{Event, Fed};
@@ -573,7 +574,8 @@ impl Task {
         }
         self.terminal.tape.close();
         self.terminal.model.wake();
-        execution::finish(&self.engine, &self.terminal, exit, self.early, &self.refused);
+        let denied = |outcome: &Outcome| execution::denied(&self.terminal, &self.refused, outcome);
+        execution::finish(&self.engine, &self.terminal, (exit, self.early), denied);
         let terminal_id = self.terminal.spec.id.clone();
         let exit_code = exit.shell_code();
         self.engine

@@ -9,8 +9,9 @@ use serde_json::value::RawValue;
 use trl_core::approval::{denied, required};
 use trl_core::session::handle::Session;
 use trl_proto::hitl::Verdict;
-use trl_proto::{Error, Method, SessionId};
+use trl_proto::{Error, Method, Role, SessionId};
 
+use super::files::not_for_viewers;
 use super::rpc::{Answer, Call};
 
 /// What of such a request has to be known here.
@@ -33,6 +34,9 @@ impl Call<'_> {
         let About { session_id, path, to } = self.request.params().ok()?;
         let session = self.principal.session(self.manager(), &session_id?).ok()?;
         session.spec.elsewhere.as_ref()?;
+        if self.principal.role() == Role::Viewer {
+            return Some(self.done::<()>(Err(not_for_viewers())));
+        }
         if method == Method::FsWatch {
             let error = Error::invalid("files of a session elsewhere cannot be watched")
                 .hint("look again with fs.list, or run a command that watches");

@@ -333,6 +333,9 @@ impl Task {
         let Some(run) = run else { return };
         let ended = outcome.shell_state == ShellState::Ended;
         let mut outcome = here(&run, outcome);
+        if matches!(outcome.shell_state, ShellState::RolledBack | ShellState::Reset) {
+            self.front.shell_replaced(outcome.shell_state);
+        }
         if self.ending.is_some() {
             // Whatever became of its shell, there is none any more.
             outcome.shell_state = ShellState::Ended;

@@ -44,7 +44,14 @@ impl Showing {
                     () = self.terminal.tape.wait(&place) => {}
                     () = outbox.closed() => return,
                 },
-                Piece::End => return push(outbox, "far.ended", &self.end()),
+                Piece::End => {
+                    let finished = match &self.terminal.execution {
+                        Some(execution) => execution.wait().await.ok(),
+                        None => None,
+                    };
+                    let denied = finished.and_then(|finished| finished.outcome.denied.clone());
+                    return push(outbox, "far.ended", &TerminalEnd { denied, ..self.end() });
+                }
             }
         }
     }
@@ -60,6 +67,7 @@ impl Showing {
             },
             reason: public.ended.as_ref().map(|(why, _)| why.clone()).unwrap_or_default(),
             usage: public.usage.clone(),
+            denied: None,
         }
     }
 }

@@ -249,7 +249,7 @@ fn crowded(what: &str, most: usize) -> Error {
     Error::new(ErrorCode::ResourcePressure, format!("there are {most} {what}, the most at once"))
 }
 
-fn not_for_viewers() -> Error {
+pub(super) fn not_for_viewers() -> Error {
     Error::new(ErrorCode::Forbidden, "viewers see the files of workspaces, and this session is in none")
 }
 
