@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use trl_proto::far::{FarMethod, Greeting, ResolveParams, Resolved};
 use trl_proto::session::CreateParams;
-use trl_proto::{Error, SessionId, TerminalId, terminal};
+use trl_proto::{Error, ErrorCode, SessionId, TerminalId, terminal};
 
 use super::{Caller, Manager};
 use crate::case::request::Scene;
@@ -61,10 +61,21 @@ impl Manager {
             let scene = self.scene(id.as_str(), params.workspace_id.as_deref(), case, caller)?;
             case.under_session(&mut params, &scene)?;
         }
-        match self.engine.runtimes.place(params.runtime.as_ref())? {
-            None => self.resolve_here(id, case, params, caller),
-            Some(runtime) => self.resolve_elsewhere(id, case, params, (caller, runtime)).await,
+        let places = self.engine.runtimes.places(params.runtime.as_ref())?;
+        let Some((last, others)) = places.split_last() else {
+            return self.resolve_here(id, case, params, caller);
+        };
+        for runtime in others {
+            let (id, case, params) = (id.clone(), case.clone(), params.clone());
+            match self.resolve_elsewhere(id, case, params, (caller, runtime)).await {
+                // Nothing has begun there, so the next may be tried.
+                Err(error) if error.code == ErrorCode::RuntimeUnavailable => {
+                    tracing::warn!(runtime = &*runtime.name, %error, "a runtime that was chosen is not there");
+                }
+                settled => return settled,
+            }
         }
+        self.resolve_elsewhere(id, case, params, (caller, last)).await
     }
 
     pub(super) fn resolve_here(
@@ -92,8 +103,9 @@ impl Manager {
         id: SessionId,
         case: Option<Arc<Case>>,
         mut params: CreateParams,
-        (caller, runtime): (&Caller, Arc<Runtime>),
+        (caller, runtime): (&Caller, &Arc<Runtime>),
     ) -> Result<Spec, Error> {
+        let _coming = runtime.expect_one();
         params.runtime = None;
         let usual = || self.engine.settings.sandbox_mode.into();
         let wish = params.sandbox.get_or_insert_with(usual).clone();
@@ -101,7 +113,7 @@ impl Manager {
         let asked = ResolveParams { session_id: id.clone(), create: params.clone() };
         let found: Resolved = far.calls.call(FarMethod::Resolve.name(), &asked).await?;
         let is_apart = far.greeting().is_some_and(|greeting| is_apart(&greeting));
-        let elsewhere = Elsewhere { runtime, is_apart };
+        let elsewhere = Elsewhere { runtime: Arc::clone(runtime), is_apart };
         let mut spec = Spec::found(params, &caller.name, found, elsewhere, &self.engine.settings)?;
         spec.adopt(id, case);
         spec.remember(wish);

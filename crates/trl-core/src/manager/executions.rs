@@ -73,6 +73,7 @@ impl Manager {
     ) -> Result<Arc<Execution>, Error> {
         match params.session_id.clone() {
             Some(_) if params.sandbox.is_some() => Err(foreign_sandbox()),
+            Some(_) if params.runtime.is_some() => Err(foreign_runtime()),
             Some(_) if params.case_id.is_some() || params.workspace_id.is_some() => {
                 Err(Error::invalid("a command has its session's case and workspace")
                     .hint("give them to session.create, or leave out `session_id`"))
@@ -97,6 +98,7 @@ impl Manager {
             sandbox: params.sandbox.clone(),
             case_id: params.case_id.clone(),
             workspace_id: params.workspace_id.clone(),
+            runtime: params.runtime.clone(),
             ..CreateParams::default()
         };
         let case = self.case_for(CaseWish::of(&create))?;
@@ -349,6 +351,11 @@ pub fn checked_output_bytes(asked: Option<u64>) -> Result<Option<usize>, Error> 
 pub(super) fn foreign_sandbox() -> Error {
     Error::invalid("a command has its session's sandbox")
         .hint("give `sandbox` to session.create, or start the command without a session: exec.start")
+}
+
+pub(super) fn foreign_runtime() -> Error {
+    Error::invalid("a command runs where its session lives")
+        .hint("give `runtime` to session.create, or leave out `session_id`")
 }
 
 fn surroundings(params: &RunParams) -> Result<Surroundings, Error> {
