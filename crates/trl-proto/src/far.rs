@@ -88,6 +88,9 @@ pub struct Resolved {
 pub struct FarCreate {
     pub session_id: SessionId,
     pub create: CreateParams,
+    /// The directory it was first made in, which its boundary is drawn around; it starts where it was last, or where it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direct: Option<FarDirect>,
 }

@@ -7,7 +7,7 @@
 //! 4. [`Http`] asks over HTTP, byte by byte where a test wants that; [`WebSocket`] converses; [`Attached`] sits beside a terminal.
 //! 5. [`Proxy`] stands between a client and a daemon and loses connections.
 //! 6. [`Dockerd`] is a Docker daemon of the test's own.
-//! 7. [`relay`]: runtimes of a daemon that are on this machine, too.
+//! 7. [`runtime`]: engines elsewhere, which in tests are on this machine, too.
 //! 8. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
 //!
 //! It knows the wire and nothing of the inside. It has no async runtime, so a test reads top to bottom. Nothing here
@@ -22,7 +22,7 @@ pub mod http;
 pub mod process;
 pub mod proxy;
 pub mod random;
-pub mod relay;
+pub mod runtime;
 pub mod scratch;
 pub mod session;
 pub mod shell;

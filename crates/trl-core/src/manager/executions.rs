@@ -158,14 +158,13 @@ impl Manager {
         let bytes = checked_output_bytes(params.max_output_bytes)?;
         let logs = (self.engine.log(bytes), self.engine.log(bytes));
         let execution = session.spec.execution(&params.command, logs);
-        self.order_as(session, execution, &params, caller, announce).await
+        self.order_as((session, execution), &params, caller, announce).await
     }
 
     /// The same for an execution that is there already.
     pub(super) async fn order_as(
         &self,
-        session: &Arc<Session>,
-        execution: Arc<Execution>,
+        (session, execution): (&Arc<Session>, Arc<Execution>),
         params: &RunParams,
         caller: &Caller,
         announce: impl FnOnce(&Arc<Execution>),

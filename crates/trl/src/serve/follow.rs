@@ -193,7 +193,7 @@ impl<F: Form> Output<F> {
         }
         let reading = follower.peek(limit);
         let slice = reading.slice;
-        let last = reading.done || end.is_some_and(|end| slice.next() >= end);
+        let last = reading.done || reading.cut_off || end.is_some_and(|end| slice.next() >= end);
         let seen = (!reading.done).then(|| slice.next());
         let held = if last { 0 } else { incomplete_tail(&slice.bytes) };
         let bytes = &slice.bytes[..slice.bytes.len() - held];

@@ -27,6 +27,10 @@ pub(super) fn connect(words: &[String]) -> Result<Connection, Error> {
     let (program, rest) = words.split_first().ok_or_else(|| unavailable("connect", "there is no program"))?;
     let mut command = Command::new(program);
     command.args(rest).current_dir("/");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"TRL_")) {
+        // What is meant for this daemon is not for that one.
+        command.env_remove(name);
+    }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let failed = |e: std::io::Error| unavailable("connect", &format!("{program} cannot be started: {e}"));
     let mut helper = Helper::spawn(&mut command).map_err(failed)?;

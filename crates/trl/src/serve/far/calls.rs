@@ -7,7 +7,7 @@ use trl_core::session::handle::Session;
 use trl_core::session::messages::{Ending, Manner};
 use trl_proto::exec::StreamStarted;
 use trl_proto::far::{
-    AtRest, FarCreate, FarCreated, FarMethod, FarRestore, FarRestored, FarState, OfSession, Resolved,
+    AtRest, FarCreate, FarCreated, FarMethod, FarRestore, FarRestored, FarState, OfSession, Probed, Resolved,
 };
 use trl_proto::{Dialect, Error, StreamId};
 
@@ -26,9 +26,8 @@ impl Call<'_> {
             FarMethod::Capture => self.done(self.far_capture().await),
             FarMethod::Restore => self.done(self.far_restore().await),
             FarMethod::AtRest => self.done(self.far_at_rest().await),
-            FarMethod::Probe | FarMethod::Terminal | FarMethod::Tape => {
-                self.done::<()>(Err(Error::internal("not there yet")))
-            }
+            FarMethod::Probe => self.done(self.far_probe().await),
+            FarMethod::Terminal | FarMethod::Tape => self.done::<()>(Err(Error::internal("not there yet"))),
         }
     }
 
@@ -82,6 +81,10 @@ impl Call<'_> {
         }
     }
 
+    async fn far_probe(&self) -> Result<Probed, Error> {
+        self.manager().look_up_for_gateway(self.request.params()?, &self.caller()).await
+    }
+
     async fn far_capture(&self) -> Result<FarState, Error> {
         let OfSession { session_id } = self.request.params()?;
         Ok(FarState { state: self.manager().state_for_gateway(&session_id).await? })
@@ -109,5 +112,5 @@ async fn end_when_gone(client: Arc<Client>, session: Arc<Session>) {
     let left = async { gone.wait_for(|gone| *gone).await.is_ok() };
     left.await;
     let manager = &client.server.manager;
-    let _ = manager.end(&session, Ending::Terminated, Manner::Forced, "its gateway let go of it").await;
+    let _ = manager.end(&session, Ending::Terminated, Manner::Graceful, "its gateway let go of it").await;
 }
