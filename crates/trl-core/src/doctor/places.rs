@@ -121,4 +121,17 @@ mod tests {
         assert_eq!(descriptors(1024).status, Health::Warn);
         assert_eq!(descriptors(1 << 20).status, Health::Ok);
     }
+
+    #[test]
+    fn runtimes_are_named_with_their_states_and_a_lost_one_is_a_warning() {
+        let row = |known: &[(&str, RuntimeState)]| {
+            runtimes(known.iter().map(|(name, state)| (name.to_string(), *state)))
+        };
+        let host = (HOST, RuntimeState::Up);
+        assert_eq!(row(&[host]).value, "this machine");
+        let well = row(&[host, ("box", RuntimeState::Idle)]);
+        assert_eq!((well.status, well.value.as_str()), (Health::Info, "this machine, box (idle)"));
+        let lost = row(&[host, ("box", RuntimeState::Up), ("far", RuntimeState::Waiting)]);
+        assert!(lost.status == Health::Warn && lost.hint.unwrap().contains("trl runtime get far"));
+    }
 }

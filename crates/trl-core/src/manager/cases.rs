@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
-use trl_proto::far::{FarMethod, Greeting, ResolveParams, Resolved};
+use trl_proto::far::{FarMethod, FarTerminal, Greeting, ResolveParams, Resolved};
 use trl_proto::session::CreateParams;
-use trl_proto::{Error, ErrorCode, SessionId, TerminalId, terminal};
+use trl_proto::{Error, SessionId, TerminalId, terminal};
 
 use super::{Caller, Manager};
 use crate::case::request::Scene;
 use crate::case::{Case, Where};
 use crate::diagnostics::fell_back;
-use crate::runtime::Runtime;
+use crate::runtime::Reached;
 use crate::session::spec::{Elsewhere, Spec};
 use crate::terminal::spec as on_terminal;
 
@@ -61,21 +61,10 @@ impl Manager {
             let scene = self.scene(id.as_str(), params.workspace_id.as_deref(), case, caller)?;
             case.under_session(&mut params, &scene)?;
         }
-        let places = self.engine.runtimes.places(params.runtime.as_ref())?;
-        let Some((last, others)) = places.split_last() else {
-            return self.resolve_here(id, case, params, caller);
-        };
-        for runtime in others {
-            let (id, case, params) = (id.clone(), case.clone(), params.clone());
-            match self.resolve_elsewhere(id, case, params, (caller, runtime)).await {
-                // Nothing has begun there, so the next may be tried.
-                Err(error) if error.code == ErrorCode::RuntimeUnavailable => {
-                    tracing::warn!(runtime = &*runtime.name, %error, "a runtime that was chosen is not there");
-                }
-                settled => return settled,
-            }
+        match self.engine.runtimes.place(params.runtime.as_ref()).await? {
+            None => self.resolve_here(id, case, params, caller),
+            Some(reached) => self.resolve_elsewhere(id, case, params, (caller, reached)).await,
         }
-        self.resolve_elsewhere(id, case, params, (caller, last)).await
     }
 
     pub(super) fn resolve_here(
@@ -103,17 +92,15 @@ impl Manager {
         id: SessionId,
         case: Option<Arc<Case>>,
         mut params: CreateParams,
-        (caller, runtime): (&Caller, &Arc<Runtime>),
+        (caller, reached): (&Caller, Reached),
     ) -> Result<Spec, Error> {
-        let _coming = runtime.expect_one();
         params.runtime = None;
         let usual = || self.engine.settings.sandbox_mode.into();
         let wish = params.sandbox.get_or_insert_with(usual).clone();
-        let far = runtime.engine().await?;
         let asked = ResolveParams { session_id: id.clone(), create: params.clone() };
-        let found: Resolved = far.calls.call(FarMethod::Resolve.name(), &asked).await?;
-        let is_apart = far.greeting().is_some_and(|greeting| is_apart(&greeting));
-        let elsewhere = Elsewhere { runtime: Arc::clone(runtime), is_apart };
+        let found: Resolved = reached.far.calls.call(FarMethod::Resolve.name(), &asked).await?;
+        let is_apart = reached.far.greeting().is_some_and(|greeting| is_apart(&greeting));
+        let elsewhere = Elsewhere { runtime: Arc::clone(&reached.runtime), is_apart };
         let mut spec = Spec::found(params, &caller.name, found, elsewhere, &self.engine.settings)?;
         spec.adopt(id, case);
         spec.remember(wish);
@@ -126,7 +113,7 @@ impl Manager {
         Ok(dir.filter(|dir| dir.is_dir()).and_then(|dir| dir.into_os_string().into_string().ok()))
     }
 
-    pub(super) fn resolve_terminal(
+    pub(super) async fn resolve_terminal(
         &self,
         params: terminal::CreateParams,
         caller: &Caller,
@@ -136,10 +123,10 @@ impl Manager {
             workspace_id: params.workspace_id.as_deref(),
             working_dir: params.working_dir.as_deref(),
         })?;
-        self.resolve_terminal_under(case, params, caller)
+        self.resolve_terminal_under(case, params, caller).await
     }
 
-    pub(super) fn resolve_terminal_under(
+    pub(super) async fn resolve_terminal_under(
         &self,
         case: Option<Arc<Case>>,
         mut params: terminal::CreateParams,
@@ -151,6 +138,40 @@ impl Manager {
             let scene = self.scene(id.as_str(), params.workspace_id.as_deref(), case, caller)?;
             case.under_terminal(&mut params, &scene)?;
         }
+        match self.engine.runtimes.place(params.runtime.as_ref()).await? {
+            None => self.resolve_terminal_here(id, case, params, caller),
+            Some(reached) => self.resolve_terminal_elsewhere(id, case, params, (caller, reached)).await,
+        }
+    }
+
+    async fn resolve_terminal_elsewhere(
+        &self,
+        id: TerminalId,
+        case: Option<Arc<Case>>,
+        mut params: terminal::CreateParams,
+        (caller, reached): (&Caller, Reached),
+    ) -> Result<on_terminal::Spec, Error> {
+        params.runtime = None;
+        let usual = || self.engine.settings.sandbox_mode.into();
+        params.sandbox.get_or_insert_with(usual);
+        let variables = case.iter().flat_map(|case| case.variables(id.as_str()));
+        params.env.get_or_insert_default().extend(variables);
+        let asked = FarTerminal { terminal_id: id.clone(), create: params.clone() };
+        let found: Resolved = reached.far.calls.call(FarMethod::ResolveTerminal.name(), &asked).await?;
+        let is_apart = reached.far.greeting().is_some_and(|greeting| is_apart(&greeting));
+        let (place, settings) = ((Arc::clone(&reached.runtime), is_apart), &self.engine.settings);
+        let mut spec = on_terminal::Spec::found(params, &caller.name, found, place, settings)?;
+        spec.adopt(id, case);
+        Ok(spec)
+    }
+
+    pub(super) fn resolve_terminal_here(
+        &self,
+        id: TerminalId,
+        case: Option<Arc<Case>>,
+        mut params: terminal::CreateParams,
+        caller: &Caller,
+    ) -> Result<on_terminal::Spec, Error> {
         let wish = params.sandbox.take();
         let (inherited, settings) = (&self.engine.inherited, &self.engine.settings);
         let mut spec = on_terminal::Spec::resolve(params, &caller.name, inherited, settings)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use trl_proto::far::{
-    FarCreate, FarDirect, FarRestored, FarRun, ProbeParams, Probed, ResolveParams, Resolved,
+    FarCreate, FarDirect, FarRestored, FarRun, FarTerminal, ProbeParams, Probed, ResolveParams, Resolved,
 };
 use trl_proto::text::decode;
 use trl_proto::{Error, SessionId};
@@ -22,6 +22,7 @@ use crate::session::messages::{Clearance, Lookup, Message, Order, Stdin};
 use crate::session::spec::{Program, Reads, Spec, checked_env, seconds};
 use crate::session::state::WhenBusy;
 use crate::shell::wrap::Surroundings;
+use crate::terminal::Terminal;
 
 impl Manager {
     /// What a session would be here; nothing is started.
@@ -77,6 +78,26 @@ impl Manager {
         let execution = spec.execution_again(Some(direct.execution_id), &direct.command, logs);
         let timeout = seconds(Some(direct.timeout_s), "timeout_s")?.unwrap_or_default();
         Ok(Order::direct(execution, stdin, timeout))
+    }
+
+    pub fn resolve_terminal_for_gateway(
+        &self,
+        params: FarTerminal,
+        caller: &Caller,
+    ) -> Result<Resolved, Error> {
+        let spec = self.resolve_terminal_here(params.terminal_id, None, params.create, caller)?;
+        let sandbox = spec.sandbox.report();
+        Ok(Resolved { kind: None, argv: spec.argv, env: spec.env, working_dir: spec.working_dir, sandbox })
+    }
+
+    /// Its program waits for whoever follows it from the first byte on.
+    pub async fn create_terminal_for_gateway(
+        &self,
+        params: FarTerminal,
+        caller: &Caller,
+    ) -> Result<Arc<Terminal>, Error> {
+        let spec = self.resolve_terminal_here(params.terminal_id, None, params.create, caller)?;
+        self.bring_up_terminal(spec, None, caller).await
     }
 
     /// Resolves when it has begun.

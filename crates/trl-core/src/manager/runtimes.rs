@@ -63,7 +63,7 @@ impl Manager {
         let gone = [SessionState::Uninitialized, SessionState::Closed, SessionState::Terminated];
         let lives = |s: &&Arc<Session>| s.spec.runtime_name() == runtime && !gone.contains(&s.state());
         let sessions = self.sessions().values().filter(lives).cloned().collect();
-        let runs = |t: &&Arc<Terminal>| t.info().runtime == runtime && !t.is_over();
+        let runs = |t: &&Arc<Terminal>| t.spec.runtime_name() == runtime && !t.is_over();
         (sessions, self.terminals().values().filter(runs).cloned().collect())
     }
 

@@ -223,7 +223,7 @@ impl Manager {
             ..terminal::CreateParams::default()
         };
         let mode = create.approval.unwrap_or_default();
-        let spec = self.resolve_terminal_under(case, create, caller)?;
+        let spec = self.resolve_terminal_under(case, create, caller).await?;
         let logs = (self.engine.terminal_log(bytes), Log::empty(Arc::clone(&self.engine.budget)));
         let place = Place::Terminal(spec.id.clone());
         let execution = Execution::new(place, Arc::clone(&spec.owner), &shown, logs, spec.sandbox.clone());

@@ -8,7 +8,7 @@
 //!    for labels becomes names by [`choose`] (pure), of which the first that is reached is taken.
 //! 2. A [`Runtime`] has an engine while somebody needs one: [`far`] reaches for it through a [`transport`], and keeps the link.
 //! 3. [`line`] is that link with tasks above it and bytes below; [`talk`] speaks the usual protocol on a strand of it.
-//! 4. [`session`] is the task of a session whose processes are there. Whoever sends it messages cannot tell.
+//! 4. [`session`] is the task of a session whose processes are there, [`terminal`] that of a terminal. Whoever sends it messages cannot tell.
 
 pub mod choose;
 pub mod far;
@@ -16,6 +16,7 @@ mod kept;
 pub mod line;
 pub mod session;
 pub mod talk;
+pub mod terminal;
 pub mod transport;
 
 use std::collections::BTreeMap;
@@ -110,11 +111,6 @@ impl Runtime {
         })
     }
 
-    /// Held while a session is on its way here, so that those who choose meanwhile know of it.
-    pub fn expect_one(&self) -> Option<Seat> {
-        self.coming.take()
-    }
-
     pub fn state(&self) -> RuntimeState {
         if self.draining.load(Ordering::Relaxed) {
             return RuntimeState::Draining;
@@ -189,6 +185,15 @@ impl Runtime {
             far.end().await;
         }
     }
+}
+
+/// A place that is there.
+#[derive(Debug)]
+pub struct Reached {
+    pub runtime: Arc<Runtime>,
+    pub far: Arc<Far>,
+    /// Until whoever is on the way has a seat, those who choose know of it by this.
+    _coming: Option<Seat>,
 }
 
 /// All there are.
@@ -275,13 +280,26 @@ impl Runtimes {
         })
     }
 
-    /// Where a session is to live: elsewhere, or here (none).
-    pub fn place(&self, wish: Option<&RuntimeWish>) -> Result<Option<Arc<Runtime>>, Error> {
-        Ok(self.places(wish)?.into_iter().next())
+    /// Where a session or terminal is to live: here (none), or in the first place that turns out to be there. Nothing has
+    /// begun in one that does not.
+    pub async fn place(&self, wish: Option<&RuntimeWish>) -> Result<Option<Reached>, Error> {
+        let mut missed = None;
+        for runtime in self.places(wish)? {
+            let coming = runtime.coming.take();
+            match runtime.engine().await {
+                Ok(far) => return Ok(Some(Reached { runtime, far, _coming: coming })),
+                Err(error) if error.code == ErrorCode::RuntimeUnavailable => {
+                    tracing::warn!(runtime = &*runtime.name, %error, "a runtime that was chosen is not there");
+                    missed = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        missed.map_or(Ok(None), Err)
     }
 
     /// Where it may live, best first; none is here.
-    pub fn places(&self, wish: Option<&RuntimeWish>) -> Result<Vec<Arc<Runtime>>, Error> {
+    fn places(&self, wish: Option<&RuntimeWish>) -> Result<Vec<Arc<Runtime>>, Error> {
         let usual = RuntimeWish::Named(self.settings.usual.clone());
         match wish.unwrap_or(&usual) {
             RuntimeWish::Named(name) if name == HOST => Ok(Vec::new()),

@@ -51,6 +51,20 @@ fn one_with_sessions_is_removed_only_by_force_and_closes_them() {
 }
 
 #[test]
+fn terminals_count_like_sessions() {
+    let daemon = daemon();
+    daemon.add_relay("box", json!({"labels": {"zone": "a"}}));
+    let mut operator = daemon.operator();
+    let wish = json!({"runtime": {"any": {"zone": "a"}}, "working_dir": "/"});
+    let terminal = operator.ok("terminal.create", wish);
+    assert_eq!((&terminal["runtime"], &get(&mut operator, "box")["sessions"]), (&json!("box"), &json!(1)));
+    operator.refused("INVALID_PARAMS", "runtime.remove", json!({"name": "box"}));
+    assert_eq!(operator.ok("runtime.remove", json!({"name": "box", "force": true}))["removed"], true);
+    let ended = operator.ok("terminal.get", json!({"terminal_id": terminal["terminal_id"]}));
+    assert_eq!((&ended["state"], &ended["ended"]), (&json!("exited"), &json!("its runtime was removed")));
+}
+
+#[test]
 fn one_that_drains_takes_no_new_sessions_and_goes_with_its_last() {
     let daemon = daemon();
     for name in ["full", "other"] {
