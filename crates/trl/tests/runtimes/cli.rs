@@ -81,6 +81,9 @@ fn commands_and_sessions_go_where_they_are_told() {
     let made = json_of(&daemon, &["session", "new", "--runtime-label", "zone=a", "--json"]);
     assert_eq!(made["runtime"], "box");
     json_of(&daemon, &["session", "new", "--json"]);
+    let terminal = json_of(&daemon, &["term", "new", "--runtime", "box", "--json"]);
+    assert_eq!(terminal["runtime"], "box");
+    assert_eq!(trl(&daemon, &["term", "rm", terminal["terminal_id"].as_str().unwrap()]).code, 0);
     let list = json_of(&daemon, &["session", "ls", "--runtime", "box", "--json"]);
     assert_eq!(list["sessions"].as_array().unwrap().len(), 1);
     let said = trl(&daemon, &["runtime", "rm", "box"]);
