@@ -26,6 +26,11 @@ pub fn usual() -> Option<Usual> {
     }
 }
 
+/// The name of the runtime that sessions have which name none.
+pub fn name() -> &'static str {
+    usual().map_or("host", |_| "far")
+}
+
 /// What an engine elsewhere is started with.
 pub(crate) struct Far<'a> {
     pub(crate) binary: &'a Path,

@@ -10,13 +10,14 @@
 //! - [`startup`]: the socket's directory, lock and address. - [`supervisor`]: the service manager. - [`auth`]: tokens, tickets, failed attempts.
 //! - [`http`]: the door for programs and browsers. - [`lines`], [`outbox`]: bytes in, bytes out, both bounded.
 //! - [`connection`]: one client. - [`principal`]: who it is and what it may do.
-//! - [`runtimes`]: where sessions can live. - [`far`]: an engine for a gateway, behind a link. - [`rpc`]: the dispatch table. - [`doctor`]: what could be better. - [`files`]: those of workspaces. - [`follow`]: pushes after a reply.
+//! - [`runtimes`]: where sessions can live. - [`elsewhere`]: files of sessions that live elsewhere. - [`far`]: an engine for a gateway, behind a link. - [`rpc`]: the dispatch table. - [`doctor`]: what could be better. - [`files`]: those of workspaces. - [`follow`]: pushes after a reply.
 
 mod auth;
 mod cases;
 mod checkpoints;
 mod connection;
 mod doctor;
+mod elsewhere;
 pub(crate) mod far;
 mod files;
 mod follow;

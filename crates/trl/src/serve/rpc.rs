@@ -54,6 +54,9 @@ pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer 
         Ok(method) => method,
         Err(error) => return call.done::<()>(Err(error)),
     };
+    if let Some(answer) = call.files_elsewhere(method).await {
+        return answer;
+    }
     match method {
         Method::SystemPing => call.done(call.ping()),
         Method::SystemInfo => call.done(call.info()),

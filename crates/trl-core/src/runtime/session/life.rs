@@ -243,7 +243,7 @@ impl Task {
         self.end_there();
     }
 
-    fn end_there(&mut self) {
+    pub(super) fn end_there(&mut self) {
         let force = self.ending.as_ref().is_some_and(|plan| plan.force);
         let session_id = self.front.session.spec.id.clone();
         let destroy = DestroyParams { session_id, force: Some(force) };

@@ -352,8 +352,9 @@ impl Task {
         self.front.publish(&run.order, outcome, then);
         self.note_change();
         if ended {
+            // What it left behind has its grace there.
             self.plan_end(Ending::Terminated, "its command ended".into());
-            self.over();
+            self.end_there();
         }
     }
 

@@ -65,7 +65,8 @@ pub(crate) fn engine(mut config: Config, key: Key) -> Result<(), ServeError> {
             () = take_connections(&server, &listener, &line, grace) => {}
             _ = async { stop.wait_for(Option::is_some).await.is_ok() } => {}
         }
-        let manner = (*server.stop.borrow()).unwrap_or(Manner::Graceful);
+        // One whose gateway is gone has nobody left to be gentle for.
+        let manner = (*server.stop.borrow()).unwrap_or(Manner::Forced);
         server.manager.shutdown(manner).await;
         server.closing.send_replace(true);
         Ok(())
