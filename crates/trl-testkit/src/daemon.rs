@@ -159,7 +159,8 @@ impl Daemon {
             Some(kind) => {
                 let mut builder = self.builder.clone();
                 let config = self.dir.text("config/trl/config.toml");
-                let far = runtime::Far { binary: &self.builder.binary, config: &config, dir: &self.run };
+                let far =
+                    runtime::Far { binary: &self.builder.binary, config: &config, dir: self.run.path() };
                 for (section, key, value) in far.settings(kind) {
                     builder = builder.set(section, key, value);
                 }

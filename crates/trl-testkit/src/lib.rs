@@ -7,7 +7,8 @@
 //! 4. [`Http`] asks over HTTP, byte by byte where a test wants that; [`WebSocket`] converses; [`Attached`] sits beside a terminal.
 //! 5. [`Proxy`] stands between a client and a daemon and loses connections.
 //! 6. [`Dockerd`] is a Docker daemon of the test's own.
-//! 7. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
+//! 7. [`runtime`]: engines elsewhere, which in tests are on this machine, too.
+//! 8. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
 //!
 //! It knows the wire and nothing of the inside. It has no async runtime, so a test reads top to bottom. Nothing here
 //! sleeps to synchronise: waits are for a line, a readable descriptor or, where no event exists, for [`eventually`].

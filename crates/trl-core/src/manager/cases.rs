@@ -13,7 +13,7 @@ use super::{Caller, Manager};
 use crate::case::request::Scene;
 use crate::case::{Case, Where};
 use crate::diagnostics::fell_back;
-use crate::runtime::Runtime;
+use crate::runtime::Reached;
 use crate::session::spec::{Elsewhere, Spec};
 use crate::terminal::spec as on_terminal;
 
@@ -61,9 +61,9 @@ impl Manager {
             let scene = self.scene(id.as_str(), params.workspace_id.as_deref(), case, caller)?;
             case.under_session(&mut params, &scene)?;
         }
-        match self.engine.runtimes.place(params.runtime.as_ref())? {
+        match self.engine.runtimes.place(params.runtime.as_ref()).await? {
             None => self.resolve_here(id, case, params, caller),
-            Some(runtime) => self.resolve_elsewhere(id, case, params, (caller, runtime)).await,
+            Some(reached) => self.resolve_elsewhere(id, case, params, (caller, reached)).await,
         }
     }
 
@@ -92,16 +92,15 @@ impl Manager {
         id: SessionId,
         case: Option<Arc<Case>>,
         mut params: CreateParams,
-        (caller, runtime): (&Caller, Arc<Runtime>),
+        (caller, reached): (&Caller, Reached),
     ) -> Result<Spec, Error> {
         params.runtime = None;
         let usual = || self.engine.settings.sandbox_mode.into();
         let wish = params.sandbox.get_or_insert_with(usual).clone();
-        let far = runtime.engine().await?;
         let asked = ResolveParams { session_id: id.clone(), create: params.clone() };
-        let found: Resolved = far.calls.call(FarMethod::Resolve.name(), &asked).await?;
-        let is_apart = far.greeting().is_some_and(|greeting| is_apart(&greeting));
-        let elsewhere = Elsewhere { runtime, is_apart };
+        let found: Resolved = reached.far.calls.call(FarMethod::Resolve.name(), &asked).await?;
+        let is_apart = reached.far.greeting().is_some_and(|greeting| is_apart(&greeting));
+        let elsewhere = Elsewhere { runtime: Arc::clone(&reached.runtime), is_apart };
         let mut spec = Spec::found(params, &caller.name, found, elsewhere, &self.engine.settings)?;
         spec.adopt(id, case);
         spec.remember(wish);
@@ -139,9 +138,9 @@ impl Manager {
             let scene = self.scene(id.as_str(), params.workspace_id.as_deref(), case, caller)?;
             case.under_terminal(&mut params, &scene)?;
         }
-        match self.engine.runtimes.place(params.runtime.as_ref())? {
+        match self.engine.runtimes.place(params.runtime.as_ref()).await? {
             None => self.resolve_terminal_here(id, case, params, caller),
-            Some(runtime) => self.resolve_terminal_elsewhere(id, case, params, (caller, runtime)).await,
+            Some(reached) => self.resolve_terminal_elsewhere(id, case, params, (caller, reached)).await,
         }
     }
 
@@ -150,18 +149,17 @@ impl Manager {
         id: TerminalId,
         case: Option<Arc<Case>>,
         mut params: terminal::CreateParams,
-        (caller, runtime): (&Caller, Arc<Runtime>),
+        (caller, reached): (&Caller, Reached),
     ) -> Result<on_terminal::Spec, Error> {
         params.runtime = None;
         let usual = || self.engine.settings.sandbox_mode.into();
         params.sandbox.get_or_insert_with(usual);
         let variables = case.iter().flat_map(|case| case.variables(id.as_str()));
         params.env.get_or_insert_default().extend(variables);
-        let far = runtime.engine().await?;
         let asked = FarTerminal { terminal_id: id.clone(), create: params.clone(), execution: None };
-        let found: Resolved = far.calls.call(FarMethod::ResolveTerminal.name(), &asked).await?;
-        let is_apart = far.greeting().is_some_and(|greeting| is_apart(&greeting));
-        let (place, settings) = ((runtime, is_apart), &self.engine.settings);
+        let found: Resolved = reached.far.calls.call(FarMethod::ResolveTerminal.name(), &asked).await?;
+        let is_apart = reached.far.greeting().is_some_and(|greeting| is_apart(&greeting));
+        let (place, settings) = ((Arc::clone(&reached.runtime), is_apart), &self.engine.settings);
         let mut spec = on_terminal::Spec::found(params, &caller.name, found, place, settings)?;
         spec.adopt(id, case);
         Ok(spec)

@@ -116,7 +116,7 @@ impl Manager {
         let bytes = checked_output_bytes(run.max_output_bytes)?;
         let logs = (self.engine.log(bytes), self.engine.log(bytes));
         let execution = session.spec.execution_again(Some(execution_id), &run.command, logs);
-        let execution = self.order_as(&session, execution, &run, caller, |_| {}).await?;
+        let execution = self.order_as((&session, execution), &run, caller, |_| {}).await?;
         execution.wait_started().await?;
         Ok(execution)
     }

@@ -7,6 +7,7 @@
 //!    over                                                             over: everything it had is lost
 //! ```
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -39,8 +40,8 @@ impl Far {
     pub fn reach(
         name: &str,
         transport: Transport,
-        grace: Duration,
-        connect: Duration,
+        (grace, connect): (Duration, Duration),
+        reconnects: Arc<AtomicU64>,
     ) -> Result<Arc<Self>, Error> {
         let identity = Identity {
             side: Side::Near,
@@ -65,6 +66,7 @@ impl Far {
             grace,
             connect,
             trouble: Arc::clone(&far.trouble),
+            reconnects,
         };
         tokio::spawn(keeping.run());
         Ok(Arc::new(far))
@@ -152,6 +154,7 @@ struct Keeping {
     grace: Duration,
     connect: Duration,
     trouble: Arc<Mutex<Option<Error>>>,
+    reconnects: Arc<AtomicU64>,
 }
 
 impl Keeping {
@@ -162,7 +165,7 @@ impl Keeping {
         let mut away_until = Instant::now() + self.connect;
         while !matches!(*end.borrow_and_update(), Stand::Over { .. }) {
             let carried = tokio::select! {
-                carried = self.carry() => carried,
+                carried = self.carry(met) => carried,
                 () = over(&mut end) => return,
                 () = until_met(&mut first, met, away_until) => Err(unavailable("connect", "it does not answer")),
             };
@@ -186,13 +189,21 @@ impl Keeping {
         }
     }
 
-    /// One connection, to its end. Whether an engine was met on it.
-    async fn carry(&self) -> Result<bool, Error> {
+    /// One connection, to its end. Whether an engine was met on it; it counts as another if one was `met` before.
+    async fn carry(&self, met_before: bool) -> Result<bool, Error> {
         let Connection { reader, writer, mut guard } = self.transport.connect(self.key).await?;
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let mut stand = self.line.stand();
         stand.mark_unchanged();
-        let cut = self.line.carry(reader, writer).await;
+        let mut carrying = std::pin::pin!(self.line.carry(reader, writer));
+        let mut again = self.line.stand();
+        let cut = tokio::select! {
+            cut = &mut carrying => cut,
+            () = up(&mut again), if met_before => {
+                self.reconnects.fetch_add(1, Ordering::Relaxed);
+                carrying.await
+            }
+        };
         let met = stand.has_changed().unwrap_or(false);
         let said = guard.last_words().await;
         if met && !matches!(cut, Cut::Breach(_)) {
@@ -202,6 +213,10 @@ impl Keeping {
         let why = if said.is_empty() { cut.to_string() } else { said };
         Err(unavailable(guard.stage(), &why))
     }
+}
+
+async fn up(stand: &mut watch::Receiver<Stand>) {
+    let _ = stand.wait_for(|stand| matches!(stand, Stand::Up { .. })).await;
 }
 
 async fn over(stand: &mut watch::Receiver<Stand>) {
