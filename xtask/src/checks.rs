@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Result;
 
 use crate::steps::{Counts, Outcome, Steps, must};
-use crate::{fuzz, needs, other_user, place, ui, vm};
+use crate::{elsewhere, fuzz, needs, other_user, place, ui, vm};
 
 pub(crate) fn run() -> Result<ExitCode> {
     let mut steps = Steps::default();
@@ -23,6 +23,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     steps.step("documentation", || Outcome::of(documentation()));
     steps.step("fuzzing", fuzz::check);
     steps.step("limits, on cgroup v2", vm::tests);
+    steps.step("tests, in a runtime elsewhere", elsewhere::tests);
     steps.step("tests, as an ordinary user", other_user::tests);
     steps.note(
         "known advisories: their database is fetched from the network; `cargo deny check advisories` and `npm audit` do it",

@@ -1,12 +1,13 @@
 //! `cargo xtask ...`: everything one does with this repository.
 //!
 //! [`binary`] builds the one static program; [`dist`] packs it for others; [`needs`] sees to what the checks ask for; [`steps`] runs and times them;
-//! [`checks`] says which there are; [`ui`] builds and checks the web UI; [`other_user`] runs the tests again without root; [`vm`] those of limits
+//! [`checks`] says which there are; [`ui`] builds and checks the web UI; [`other_user`] runs the tests again without root, [`elsewhere`] in a runtime that is not here; [`vm`] those of limits
 //! in a virtual machine; [`fuzz`] feeds the parsers noise.
 
 mod binary;
 mod checks;
 mod dist;
+mod elsewhere;
 mod fuzz;
 mod needs;
 mod other_user;

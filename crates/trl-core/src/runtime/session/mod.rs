@@ -149,8 +149,10 @@ enum Early {
 enum Why {
     Asked,
     Close,
-    /// It was due, or is kept ahead of a question.
+    /// It was due.
     Interval,
+    /// A person may be asked about the next command.
+    Ahead,
     /// A person is to be asked about a command.
     Approval,
 }

@@ -65,7 +65,11 @@ impl Task {
                 drop(self.save(Origin::Interval, captured));
                 (self.taken_at, self.keep_at) = (commands, None);
             }
-            (Why::Close | Why::Interval, Err(error)) => {
+            (Why::Ahead, Ok(captured)) => {
+                drop(self.save(Origin::Approval, captured));
+                self.taken_at = commands;
+            }
+            (Why::Close | Why::Interval | Why::Ahead, Err(error)) => {
                 tracing::warn!(session = %self.front.session.spec.id, %error, "a state is not kept");
                 (self.taken_at, self.keep_at) = (commands, None);
             }
@@ -90,7 +94,7 @@ impl Task {
         let dirty = self.front.session.public().commands != self.taken_at;
         if self.ahead > 0 && dirty && self.keeps_on_disk() {
             self.ahead -= 1;
-            self.take_state(Why::Interval);
+            self.take_state(Why::Ahead);
         }
     }
 
