@@ -4,6 +4,7 @@
 
 mod access;
 mod cli;
+mod cuts;
 mod going;
 mod known;
 mod placing;
