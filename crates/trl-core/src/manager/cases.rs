@@ -95,9 +95,10 @@ impl Manager {
         (caller, runtime): (&Caller, Arc<Runtime>),
     ) -> Result<Spec, Error> {
         params.runtime = None;
+        params.limits = runtime.limits(params.limits);
         let usual = || self.engine.settings.sandbox_mode.into();
         let wish = params.sandbox.get_or_insert_with(usual).clone();
-        let far = runtime.engine().await?;
+        let far = runtime.engine(id.as_str()).await?;
         let asked = ResolveParams { session_id: id.clone(), create: params.clone() };
         let found: Resolved = far.calls.call(FarMethod::Resolve.name(), &asked).await?;
         let is_apart = far.greeting().is_some_and(|greeting| is_apart(&greeting));

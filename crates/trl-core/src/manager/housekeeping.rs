@@ -188,6 +188,9 @@ impl Manager {
         if tokio::time::timeout(limit, ends.join_all()).await.is_err() {
             tracing::error!("some sessions did not end in time");
         }
+        if tokio::time::timeout(limit, self.engine.runtimes.end()).await.is_err() {
+            tracing::error!("some runtimes did not end in time");
+        }
         self.engine.records.caught_up().await;
         self.engine.wake_zygote();
         self.engine.caging.leave();

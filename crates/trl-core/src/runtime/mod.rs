@@ -5,11 +5,14 @@
 //! ```
 //!
 //! 1. [`Runtimes`] knows them all, by name. A wish for labels becomes a name by [`choose`] (pure).
-//! 2. A [`Runtime`] has an engine while somebody needs one: [`far`] reaches for it through a [`transport`], and keeps the link.
+//! 2. A [`Runtime`] has [`engines`] while somebody needs them: [`far`] reaches for one through a [`transport`], and keeps the
+//!    link. [`arrival`] is what our program does when it was copied to where it is needed.
 //! 3. [`line`] is that link with tasks above it and bytes below; [`talk`] speaks the usual protocol on a strand of it.
 //! 4. [`session`] is the task of a session whose processes are there. Whoever sends it messages cannot tell.
 
+pub mod arrival;
 pub mod choose;
+mod engines;
 pub mod far;
 pub mod line;
 pub mod session;
@@ -21,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use trl_proto::limits::Limits;
 use trl_proto::runtime::{
     EngineInfo, HOST, Health, RuntimeInfo, RuntimeKind, RuntimeSpec, RuntimeState, RuntimeWish,
 };
@@ -28,9 +32,11 @@ use trl_proto::system::{NoParams, Ping};
 use trl_proto::{Error, ErrorCode, Method};
 
 use self::choose::Candidate;
-use self::far::Far;
-use self::transport::Transport;
-use crate::seats::{Seat, Seats};
+use self::engines::Engines;
+pub use self::engines::Place;
+use self::far::{Far, Hitch, Patience};
+use self::transport::{Orphans, Transport};
+use crate::seats::Seats;
 use crate::settings::RuntimeSettings;
 
 /// A place where processes can live that is not here.
@@ -38,11 +44,8 @@ use crate::settings::RuntimeSettings;
 pub struct Runtime {
     pub name: Arc<str>,
     pub spec: RuntimeSpec,
-    transport: Transport,
-    grace: Duration,
     connect: Duration,
-    /// Its engine, while there is one.
-    far: Mutex<Option<Arc<Far>>>,
+    engines: Engines,
     seats: Seats,
     draining: AtomicBool,
     /// From the settings, not added since.
@@ -50,18 +53,9 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Its engine, reached for if there is none; resolves when it is up.
-    pub async fn engine(&self) -> Result<Arc<Far>, Error> {
-        let far = {
-            let mut known = self.far.lock().unwrap_or_else(PoisonError::into_inner);
-            match known.as_ref().filter(|far| !far.is_over()) {
-                Some(far) => Arc::clone(far),
-                None => {
-                    let fresh = Far::reach(&self.name, self.transport.clone(), self.grace, self.connect)?;
-                    Arc::clone(known.insert(fresh))
-                }
-            }
-        };
+    /// The engine of somebody's session or terminal, reached for if there is none; resolves when it is up.
+    pub async fn engine(self: &Arc<Self>, whose: &str) -> Result<Arc<Far>, Error> {
+        let far = self.engines.reach(self, whose)?;
         far.up(self.connect).await.map_err(|error| self.named(error))?;
         Ok(far)
     }
@@ -71,16 +65,19 @@ impl Runtime {
         error.detail("runtime", &*self.name)
     }
 
-    fn current(&self) -> Option<Arc<Far>> {
-        self.far.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What a session may use there: what was asked for, else what its container has. Processors are shared out by the
+    /// container alone.
+    pub fn limits(&self, asked: Option<Limits>) -> Option<Limits> {
+        let Some(own) = self.spec.limits else { return asked };
+        Some(asked.unwrap_or_default().over(&Limits { cpu: None, ..own }))
     }
 
-    /// A place for one more session or terminal; given back when dropped.
-    pub fn admit(&self) -> Result<Seat, Error> {
+    /// A place for one more session or terminal.
+    pub fn admit(self: &Arc<Self>, whose: &str) -> Result<Place, Error> {
         if self.draining.load(Ordering::Relaxed) {
             return Err(self.named(far::unavailable("admit", "it takes no new sessions")));
         }
-        self.seats.take().ok_or_else(|| {
+        let seat = self.seats.take().ok_or_else(|| {
             let most = self.seats.limit();
             self.named(
                 Error::new(
@@ -89,29 +86,30 @@ impl Runtime {
                 )
                 .hint("end one, or use another runtime"),
             )
-        })
+        })?;
+        Ok(Place::take(self, whose, seat))
     }
 
     pub fn state(&self) -> RuntimeState {
         if self.draining.load(Ordering::Relaxed) {
             return RuntimeState::Draining;
         }
-        match self.current() {
-            None => RuntimeState::Idle,
-            Some(far) if far.is_up() => RuntimeState::Up,
-            Some(far) if far.is_over() => RuntimeState::Idle,
-            Some(far) if far.trouble().is_some() => RuntimeState::Waiting,
-            Some(_) => RuntimeState::Connecting,
+        let live: Vec<_> = self.engines.all().into_iter().filter(|far| !far.is_over()).collect();
+        match live.iter().find(|far| far.is_up()) {
+            Some(_) => RuntimeState::Up,
+            None if live.is_empty() => RuntimeState::Idle,
+            None if live.iter().any(|far| matches!(far.hitch(), Hitch::Trouble(_))) => RuntimeState::Waiting,
+            None => RuntimeState::Connecting,
         }
     }
 
     pub fn info(&self) -> RuntimeInfo {
-        let far = self.current();
-        let greeting = far.as_ref().and_then(|far| far.greeting());
+        let all = self.engines.all();
+        let greeting = all.iter().find_map(|far| far.greeting());
         RuntimeInfo {
             state: self.state(),
             sessions: self.seats.taken(),
-            trouble: far.filter(|far| !far.is_up()).and_then(|far| far.trouble()).map(|e| e.message),
+            trouble: all.iter().filter(|far| !far.is_up()).find_map(|far| far.trouble()).map(|e| e.message),
             engine: greeting.map(|g| EngineInfo {
                 version: g.version,
                 os: g.os,
@@ -124,23 +122,32 @@ impl Runtime {
         }
     }
 
-    /// Asks its engine.
-    pub async fn health(&self) -> Health {
-        let asked = async {
-            let far = self.engine().await?;
-            let began = Instant::now();
-            let ping = far.calls.call::<Ping>(Method::SystemPing.name(), &NoParams {});
-            let late = || far::unavailable("ping", "it does not answer");
-            tokio::time::timeout(self.connect, ping).await.unwrap_or_else(|_| Err(late()))?;
-            Ok::<_, Error>(began.elapsed())
-        };
-        let outcome = asked.await;
+    /// Asks its engine; one that has an engine for each session, who would make them.
+    pub async fn health(self: &Arc<Self>) -> Health {
+        let outcome = self.ping().await;
         Health {
             name: self.name.to_string(),
             healthy: outcome.is_ok(),
             round_trip_us: outcome.as_ref().ok().and_then(|took| u64::try_from(took.as_micros()).ok()),
             trouble: outcome.err().map(|error| error.message),
         }
+    }
+
+    async fn ping(self: &Arc<Self>) -> Result<Duration, Error> {
+        let late = || far::unavailable("ping", "it does not answer");
+        let far = match self.engines.are_shared() {
+            true => Some(self.engine("").await?),
+            false => None,
+        };
+        let began = Instant::now();
+        let asked = async {
+            match far {
+                None => self.engines.transport.check().await,
+                Some(far) => far.calls.call::<Ping>(Method::SystemPing.name(), &NoParams {}).await.map(drop),
+            }
+        };
+        tokio::time::timeout(self.connect, asked).await.unwrap_or_else(|_| Err(late()))?;
+        Ok(began.elapsed())
     }
 
     fn candidate(&self) -> Candidate {
@@ -151,13 +158,6 @@ impl Runtime {
             sessions: self.seats.taken(),
             max_sessions: self.spec.max_sessions,
             weight: self.spec.weight.unwrap_or(1.0),
-        }
-    }
-
-    async fn end(&self) {
-        let far = self.far.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(far) = far {
-            far.end().await;
         }
     }
 }
@@ -194,16 +194,15 @@ impl Runtimes {
         if spec.weight.is_some_and(|weight| !weight.is_finite() || weight <= 0.0) {
             return Err(Error::invalid("`weight` must be a number above 0"));
         }
-        let transport = Transport::of(&spec)?
+        let transport = Transport::of(&spec, &self.settings.gateway)?
             .ok_or_else(|| Error::invalid("the machine itself is the runtime `host`, and there is one"))?;
+        let patience = Patience { grace: self.settings.grace, connect: self.settings.connect };
         let runtime = Arc::new(Runtime {
             name: name.into(),
             seats: Seats::new(spec.max_sessions.unwrap_or(usize::MAX)),
-            transport,
+            engines: Engines::new(transport, patience),
             spec,
-            grace: self.settings.grace,
             connect: self.settings.connect,
-            far: Mutex::new(None),
             draining: AtomicBool::new(false),
             configured,
         });
@@ -262,15 +261,33 @@ impl Runtimes {
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
         let runtime = self.find(name)?;
         self.known().remove(name);
-        runtime.end().await;
+        runtime.engines.end().await;
         Ok(())
     }
 
     /// The daemon ends.
     pub async fn end(&self) {
-        let all: Vec<_> = self.known().values().cloned().collect();
-        for runtime in all {
-            runtime.end().await;
+        let mut ends = tokio::task::JoinSet::new();
+        for runtime in self.all() {
+            ends.spawn(async move { runtime.engines.end().await });
+        }
+        ends.join_all().await;
+    }
+
+    fn all(&self) -> Vec<Arc<Runtime>> {
+        self.known().values().cloned().collect()
+    }
+
+    /// Removes what an earlier daemon of the same data directory left elsewhere when it was killed.
+    pub async fn sweep(&self) {
+        let mut places: Vec<Orphans> = Vec::new();
+        for orphans in self.all().iter().filter_map(|runtime| runtime.engines.transport.orphans()) {
+            if !places.iter().any(|place| place.is_like(&orphans)) {
+                places.push(orphans);
+            }
+        }
+        for place in places {
+            place.remove(|whose| self.all().iter().any(|runtime| runtime.engines.knows(whose))).await;
         }
     }
 }

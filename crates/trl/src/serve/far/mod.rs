@@ -27,7 +27,7 @@ use trl_link::{Identity, Key, Limits, Side};
 use trl_proto::PROTOCOL;
 use trl_proto::far::Greeting;
 
-pub(crate) use self::relay::relay;
+pub(crate) use self::relay::{Starter, relay};
 use super::connection::{self, Client, Connected, Hears, Through};
 use super::outbox::ByteSink;
 use super::principal::Principal;
