@@ -99,6 +99,13 @@ export class Daemon {
     return this.call("token.create", { name, role });
   }
 
+  /** One more runtime: another engine of the same binary, in a directory of its own. */
+  addRuntime(name: string): Promise<unknown> {
+    const socket = join(this.dir, name, "trl.sock");
+    const argv = [binary, "--socket", socket, "stdio", "--resume", "{key}"];
+    return this.call("runtime.add", { name, kind: "command", argv });
+  }
+
   async stop(): Promise<void> {
     this.#wire.close();
     await this.down();

@@ -106,7 +106,7 @@ test("diagnostics show figures and trouble", async () => {
   const visitor = await Visitor.arrive(daemon, "/diagnostics");
   const { page } = visitor;
   await page.getByText("Commands run").waitFor();
-  await page.getByText(/^answers · sessions: \d+$/).waitFor();
+  await page.getByRole("table", { name: "Runtimes" }).getByText("Up", { exact: true }).waitFor();
   const store = page.getByRole("region", { name: "Store" });
   await store.getByText("Writes refused").waitFor();
   const { session_id } = await daemon.call<{ session_id: string }>("session.create", {});

@@ -162,7 +162,7 @@ impl Engine {
             cases: Cases::new(&settings),
             residents: Residents::new(Nothing),
             checkpoints: Arc::new(Checkpoints::new(data_dir.as_deref(), settings.checkpoints.keep)),
-            runtimes: Runtimes::new(&settings.runtimes),
+            runtimes: Runtimes::new(&settings.runtimes, data_dir.as_deref()),
             settings,
         }))
     }

@@ -19,6 +19,7 @@ pub mod limits;
 pub mod manager;
 pub mod output;
 pub mod place;
+pub mod private_file;
 pub mod progress;
 pub mod random;
 pub mod records;

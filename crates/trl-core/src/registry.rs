@@ -106,6 +106,7 @@ mod tests {
     use super::*;
     use crate::execution::Place;
     use crate::output::{Budget, Capacity, Log};
+    use crate::sandbox::Boundary;
 
     #[test]
     fn what_is_settled_is_not_refused_again() {
@@ -113,7 +114,7 @@ mod tests {
         let log = || Log::new(Capacity::tail(1 << 10), Arc::clone(&budget), None);
         let registry = Registry::new(3, 100_000);
         let place = Place::Session(SessionId::random());
-        let asked = Execution::new(place, "tester".into(), "x", (log(), log()), None);
+        let asked = Execution::new(place, "tester".into(), "x", (log(), log()), Boundary::None);
         registry.add(&asked);
         asked.ask(trl_proto::RequestId::random());
         for _ in 0..2 {
@@ -130,7 +131,7 @@ mod tests {
         let session = SessionId::random();
         let add = |bytes: usize| {
             let place = Place::Session(session.clone());
-            let execution = Execution::new(place, "tester".into(), "x", (log(), log()), None);
+            let execution = Execution::new(place, "tester".into(), "x", (log(), log()), Boundary::None);
             execution.stdout.append(&vec![0; bytes]);
             registry.add(&execution);
             registry.retire(&execution);

@@ -3,19 +3,28 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tokio::sync::Notify;
+
 #[derive(Debug, Clone)]
 pub struct Seats {
-    taken: Arc<AtomicUsize>,
+    count: Arc<Count>,
     limit: usize,
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    taken: AtomicUsize,
+    /// The last that was taken is free again.
+    emptied: Notify,
 }
 
 /// One of them; given back when dropped.
 #[derive(Debug)]
-pub struct Seat(Arc<AtomicUsize>);
+pub struct Seat(Arc<Count>);
 
 impl Seats {
     pub fn new(limit: usize) -> Self {
-        Self { taken: Arc::default(), limit }
+        Self { count: Arc::default(), limit }
     }
 
     pub fn limit(&self) -> usize {
@@ -23,7 +32,7 @@ impl Seats {
     }
 
     pub fn taken(&self) -> usize {
-        self.taken.load(Ordering::Relaxed)
+        self.count.taken.load(Ordering::Relaxed)
     }
 
     pub fn take(&self) -> Option<Seat> {
@@ -33,14 +42,28 @@ impl Seats {
     /// For whoever may not have all of them.
     pub fn take_below(&self, limit: usize) -> Option<Seat> {
         let more = |n: usize| (n < limit.min(self.limit)).then_some(n + 1);
-        self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        Some(Seat(Arc::clone(&self.taken)))
+        self.count.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(Seat(Arc::clone(&self.count)))
+    }
+
+    /// Resolves when none is taken.
+    pub async fn all_free(&self) {
+        loop {
+            // Hears of everything from here on.
+            let emptied = self.count.emptied.notified();
+            if self.taken() == 0 {
+                return;
+            }
+            emptied.await;
+        }
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        if self.0.taken.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.0.emptied.notify_waiters();
+        }
     }
 }
 
@@ -58,5 +81,22 @@ mod tests {
         drop(first);
         assert_eq!(seats.taken(), 1);
         assert!(seats.take().is_some());
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_for_the_last_hears_of_it() {
+        let seats = Seats::new(2);
+        seats.all_free().await;
+        let (one, two) = (seats.take(), seats.take());
+        let waiting = tokio::spawn({
+            let seats = seats.clone();
+            async move { seats.all_free().await }
+        });
+        tokio::task::yield_now().await;
+        drop(one);
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        drop(two);
+        waiting.await.unwrap();
     }
 }

@@ -15,7 +15,7 @@ pub enum Origin {
     Close,
     /// It was due.
     Interval,
-    /// A command began to wait for a person.
+    /// A command began to wait for a person, or the next one might.
     Approval,
 }
 

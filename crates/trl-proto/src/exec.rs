@@ -9,6 +9,7 @@ use crate::error::{Error, ErrorCode};
 use crate::history::HistoryEntry;
 use crate::id::{ExecutionId, RequestId, SessionId, StreamId, TerminalId};
 use crate::limits::Usage;
+use crate::runtime::RuntimeWish;
 use crate::sandbox::{Denied, OnDenied, SandboxParams, SandboxReport};
 use crate::session::SessionState;
 use crate::start::Progress;
@@ -89,6 +90,9 @@ pub struct RunParams {
     pub sandbox: Option<SandboxParams>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_denied: Option<OnDenied>,
+    /// Where a throw-away session lives; the configured runtime unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<RuntimeWish>,
 }
 
 /// What became of the session's shell.

@@ -11,7 +11,7 @@ use crate::checkpoint::{NotRestored, RestoredPart};
 use crate::exec::RunParams;
 use crate::hitl::Executable;
 use crate::id::{ExecutionId, SessionId, TerminalId};
-use crate::limits::LimitsInfo;
+use crate::limits::{LimitsInfo, Usage};
 use crate::sandbox::SandboxReport;
 use crate::session::CreateParams;
 use crate::text::Encoding;
@@ -39,8 +39,8 @@ methods! {
     Capture  "far.capture";
     Restore  "far.restore";
     AtRest   "far.at_rest";
+    ResolveTerminal "far.resolve_terminal";
     Terminal "far.terminal";
-    Tape     "far.tape";
 }
 
 impl FarMethod {
@@ -88,6 +88,9 @@ pub struct Resolved {
 pub struct FarCreate {
     pub session_id: SessionId,
     pub create: CreateParams,
+    /// The directory it was first made in, which its boundary is drawn around; it starts where it was last, or where it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direct: Option<FarDirect>,
 }
@@ -169,15 +172,33 @@ pub struct AtRest {
     pub at_rest: bool,
 }
 
-/// `far.terminal`.
+/// `far.resolve_terminal`, which answers as `far.resolve` does, and `far.terminal`. Everything its program writes follows as
+/// pushes, every change of size in its place among the bytes, and at last its end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FarTerminal {
     pub terminal_id: TerminalId,
     pub create: crate::terminal::CreateParams,
 }
 
-/// `far.tape`: every byte of a terminal's program from the first on, and every change of size in its place.
+/// `far.shown`: bytes, as base64.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct TapeParams {
-    pub terminal_id: TerminalId,
+pub struct Shown {
+    pub data: String,
+}
+
+/// `far.resized`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ResizedTo {
+    pub cols: u16,
+    pub rows: u16,
+}
+
+/// `far.ended`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TerminalEnd {
+    pub exit_code: i32,
+    /// By number, when it died of one.
+    pub signal: Option<i32>,
+    pub reason: String,
+    pub usage: Option<Usage>,
 }

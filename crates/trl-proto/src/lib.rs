@@ -5,7 +5,7 @@
 //!
 //! 1. [`envelope`] turns one line into requests and replies into lines, in both dialects; [`heard`] is that from a client's side.
 //! 2. [`method`] is the one table of methods: name, who may call it.
-//! 3. [`session`], [`exec`], [`start`], [`checkpoint`], [`terminal`], [`system`], [`doctor`], [`limits`], [`sandbox`], [`case`], [`token`], [`workspace`], [`fs`] and [`event`] hold the
+//! 3. [`session`], [`exec`], [`start`], [`checkpoint`], [`terminal`], [`system`], [`doctor`], [`limits`], [`sandbox`], [`case`], [`token`], [`runtime`], [`workspace`], [`fs`] and [`event`] hold the
 //!    parameters and results of each family; [`hitl`] those of a family that is agreed and not there yet, [`approval`] the rules people write for it.
 //! 4. [`explain`] says what is wrong with parameters, [`unique`] refuses a name given twice.
 //! 5. [`far`] is what gateways and their engines say to each other, and nobody else.

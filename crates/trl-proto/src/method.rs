@@ -101,6 +101,11 @@ methods! {
     CaseGet         "case.get"         Watch   Refused "one case, as it takes effect";
     CaseValidate    "case.validate"    Watch   Refused "is this text a case, and what is wrong with it";
     CaseTrust       "case.trust"       Operate Refused "let all of a workspace's case take effect";
+    RuntimeList     "runtime.list"     Watch   Refused "the places where sessions can live, and how it stands with them";
+    RuntimeGet      "runtime.get"      Watch   Refused "one of them";
+    RuntimeHealth   "runtime.health"   Watch   Refused "ask its engine, which is started there if need be";
+    RuntimeAdd      "runtime.add"      Operate Refused "one more, also for the next daemon";
+    RuntimeRemove   "runtime.remove"   Operate Refused "one less: at once, or when its last session has ended";
     EventsSubscribe "events.subscribe" Watch   Allowed "push what happens to sessions and executions";
     HitlList        "hitl.list"        Watch   Refused "commands that wait for a person, or did";
     HitlGet         "hitl.get"         Watch   Refused "one of them";
@@ -159,6 +164,8 @@ impl Method {
                 | ExecWait
                 | ExecCancel
                 | ExecInput
+                | RuntimeHealth
+                | RuntimeRemove
                 | HitlRespond
                 | HitlWait
                 | HitlAudit

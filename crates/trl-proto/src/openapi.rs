@@ -25,6 +25,9 @@ use crate::hitl::{
     RespondParams,
 };
 use crate::method::{Access, Method};
+use crate::runtime::{
+    RuntimeHealth, RuntimeInfo, RuntimeList, RuntimeParams, RuntimeRemoveParams, RuntimeRemoved, RuntimeSpec,
+};
 use crate::session::{
     CreateParams, CreateReply, Deleted, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo,
     SessionList, SessionParams,
@@ -79,6 +82,11 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         Method::CaseGet => pair::<CaseParams, CaseDetail>(of),
         Method::CaseValidate => pair::<CaseValidateParams, CaseValidated>(of),
         Method::CaseTrust => pair::<CaseTrustParams, CaseInfo>(of),
+        Method::RuntimeList => pair::<NoParams, RuntimeList>(of),
+        Method::RuntimeGet => pair::<RuntimeParams, RuntimeInfo>(of),
+        Method::RuntimeHealth => pair::<RuntimeParams, RuntimeHealth>(of),
+        Method::RuntimeAdd => pair::<RuntimeSpec, RuntimeInfo>(of),
+        Method::RuntimeRemove => pair::<RuntimeRemoveParams, RuntimeRemoved>(of),
         Method::EventsSubscribe | Method::SessionEvents => pair::<SubscribeParams, Subscribed>(of),
         Method::HitlList => pair::<RequestListParams, RequestList>(of),
         Method::HitlGet => pair::<RequestParams, ApprovalRequest>(of),

@@ -37,6 +37,12 @@ pub enum Binary {
     Installed,
 }
 
+impl Binary {
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// A directory of the machine that a container sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -88,7 +94,7 @@ pub struct RuntimeSpec {
     /// `docker`: what a container may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Binary::is_usual")]
     pub binary: Binary,
     /// By which it is chosen.
     #[serde(default, deserialize_with = "unique::optional", skip_serializing_if = "Option::is_none")]
@@ -153,7 +159,7 @@ pub struct AnyRuntime {
 }
 
 /// How it stands with a runtime.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RuntimeState {
@@ -167,12 +173,30 @@ pub enum RuntimeState {
     Draining,
 }
 
+impl RuntimeState {
+    pub const ALL: [Self; 5] = [Self::Idle, Self::Connecting, Self::Up, Self::Waiting, Self::Draining];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Connecting => "connecting",
+            Self::Up => "up",
+            Self::Waiting => "waiting",
+            Self::Draining => "draining",
+        }
+    }
+}
+
+/// A runtime as `runtime.list`, `get` and `add` show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RuntimeInfo {
     pub state: RuntimeState,
     /// Sessions and terminals it has.
     pub sessions: usize,
+    /// How often a connection to its engine took the place of one that broke.
+    #[serde(default)]
+    pub reconnects: u64,
     /// The last thing that went wrong, while it is not up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
@@ -183,6 +207,17 @@ pub struct RuntimeInfo {
     pub configured: bool,
     #[serde(flatten)]
     pub spec: RuntimeSpec,
+}
+
+impl RuntimeInfo {
+    /// What those see of it who may only use it: by which it is chosen, and how it stands. How it is reached, and what is
+    /// found there, can name machines, people, paths and passwords.
+    #[must_use]
+    pub fn for_users(self) -> Self {
+        let RuntimeSpec { name, kind, labels, .. } = self.spec;
+        let spec = RuntimeSpec { name, labels, ..RuntimeSpec::new(kind) };
+        Self { trouble: None, engine: None, spec, ..self }
+    }
 }
 
 /// The other end.
@@ -208,11 +243,24 @@ pub struct RuntimeParams {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct RemoveParams {
+pub struct RuntimeRemoveParams {
     pub name: String,
     /// Only stop giving it new sessions, and remove it when the last has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<bool>,
+    /// Close the sessions it has, rather than refuse because of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub force: Option<bool>,
+}
+
+/// The reply to `runtime.remove`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RuntimeRemoved {
+    /// Or it goes when its last session has ended.
+    pub removed: bool,
+    #[serde(flatten)]
+    pub info: RuntimeInfo,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -224,7 +272,7 @@ pub struct RuntimeList {
 /// `runtime.health`: it was asked just now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Health {
+pub struct RuntimeHealth {
     pub name: String,
     pub healthy: bool,
     /// To its engine and back.
@@ -232,4 +280,50 @@ pub struct Health {
     pub round_trip_us: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
+}
+
+impl RuntimeHealth {
+    /// As [`RuntimeInfo::for_users`].
+    #[must_use]
+    pub fn for_users(self) -> Self {
+        Self { trouble: None, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn users_see_nothing_of_how_a_runtime_is_reached() {
+        let every_field = json!({
+            "name": "box", "kind": "docker", "argv": ["SECRET"], "target": "SECRET", "options": ["SECRET"],
+            "image": "SECRET", "container": "SECRET", "mounts": [{"source": "SECRET"}], "network": "SECRET",
+            "user": "SECRET", "socket": "SECRET", "limits": {"pids": 1}, "binary": "installed",
+            "labels": {"gpu": "yes"}, "weight": 2.0, "max_sessions": 3,
+            "state": "waiting", "sessions": 1, "reconnects": 2, "trouble": "SECRET", "configured": true,
+            "engine": {"version": "1", "os": "linux", "arch": "x", "host": "SECRET", "pid": 1},
+        });
+        let info: RuntimeInfo = serde_json::from_value(every_field).unwrap();
+        let seen = serde_json::to_value(info.for_users()).unwrap();
+        assert_eq!(
+            seen,
+            json!({
+                "name": "box", "kind": "docker", "labels": {"gpu": "yes"},
+                "state": "waiting", "sessions": 1, "reconnects": 2, "configured": true,
+            })
+        );
+        let asked = RuntimeHealth {
+            name: "box".into(),
+            healthy: false,
+            round_trip_us: None,
+            trouble: Some("SECRET".into()),
+        };
+        assert_eq!(
+            serde_json::to_value(asked.for_users()).unwrap(),
+            json!({"name": "box", "healthy": false})
+        );
+    }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::exec::{Approval, ExecutionStatus, Omitted, OnDisconnect, Outcome, Stream};
 use crate::id::{ExecutionId, RequestId, SessionId, TerminalId};
 use crate::limits::Limits;
+use crate::runtime::RuntimeWish;
 use crate::sandbox::{SandboxParams, SandboxReport};
 use crate::text::Encoding;
 use crate::unique;
@@ -88,6 +89,9 @@ pub struct StartParams {
     /// The boundary around a fresh process, whose workspace is `working_dir`; a session has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxParams>,
+    /// Where a fresh process lives; the configured runtime unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<RuntimeWish>,
 }
 
 /// What a process reads.

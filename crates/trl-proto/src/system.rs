@@ -1,8 +1,11 @@
 //! `system.*`: parameters and results.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::method::Role;
+use crate::runtime::RuntimeState;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -60,6 +63,15 @@ pub struct Stats {
     pub records_dropped: u64,
     /// Writes that wait.
     pub store_queue_bytes: u64,
+    /// How many runtimes there are in each state they can be in.
+    #[serde(default)]
+    pub runtimes: BTreeMap<RuntimeState, u64>,
+    /// What each of those the caller may use has.
+    #[serde(default)]
+    pub runtime_sessions: BTreeMap<String, u64>,
+    /// Connections to engines elsewhere that took the place of broken ones.
+    #[serde(default)]
+    pub runtime_reconnects: u64,
 }
 
 /// How many took how long.

@@ -114,7 +114,12 @@ pub(crate) fn add(
     Ok(conn.last_insert_rowid())
 }
 
-fn take(conn: &Connection, session: &SessionId, digest: &str, now: Moment) -> Result<Option<Grant>> {
+pub(crate) fn take(
+    conn: &Connection,
+    session: &SessionId,
+    digest: &str,
+    now: Moment,
+) -> Result<Option<Grant>> {
     let sql = "DELETE FROM grants WHERE id =
                    (SELECT min(id) FROM grants WHERE session_id = ?1 AND kind = 'once' AND what = ?2
                     AND (expires_at IS NULL OR expires_at > ?3))

@@ -10,6 +10,7 @@ use trl_proto::id::{ExecutionId, RequestId, SessionId};
 
 use crate::audit::{self, AuditEntry};
 use crate::error::{Result, StoreError};
+use crate::grant::{self, Grant};
 use crate::moment::Moment;
 use crate::queue::{Label, Ticket};
 use crate::redact::{Clean, Redact, Redactor};
@@ -102,14 +103,34 @@ pub struct RequestQuery {
 impl Store {
     /// Durable when it resolves: only then may anyone be told.
     pub fn put_request(&self, new: Clean<NewRequest>) -> Ticket<()> {
-        let json = match serde_json::to_string(&new.request)
-            .and_then(|r| Ok((r, serde_json::to_string(&new.plan)?)))
-        {
-            Ok(json) => json,
+        self.write_request(new, put)
+    }
+
+    /// The same, unless its session holds a one-shot grant for just this, which is used up then. Either is one write: nobody
+    /// waits for a look at the grants first.
+    pub fn take_grant_or_put_request(&self, new: Clean<NewRequest>, now: Moment) -> Ticket<Option<Grant>> {
+        self.write_request(new, move |conn, new, texts| {
+            let session = new.request.session_id.as_ref();
+            let taken = session.map(|id| grant::take(conn, id, &new.request.digest, now));
+            let taken = taken.transpose()?.flatten();
+            if taken.is_none() {
+                put(conn, new, texts)?;
+            }
+            Ok(taken)
+        })
+    }
+
+    fn write_request<T, F>(&self, new: Clean<NewRequest>, mut work: F) -> Ticket<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&Connection, &NewRequest, &Texts) -> Result<T> + Send + 'static,
+    {
+        let texts = match Texts::of(&new) {
+            Ok(texts) => texts,
             Err(error) => return Ticket::failed(error.into()),
         };
-        let label = Label::durable("request", json.0.len() + json.1.len());
-        self.write(label, move |conn| put(conn, &new, &json.0, &json.1))
+        let label = Label::durable("request", texts.request.len() + texts.plan.len());
+        self.write(label, move |conn| work(conn, &new, &texts))
     }
 
     pub async fn request(&self, id: &RequestId) -> Result<Option<RequestRecord>> {
@@ -140,7 +161,19 @@ fn moment(text: &str) -> Result<Moment> {
     Moment::parse(text).ok_or_else(|| StoreError::Internal(format!("{text:?} is not a time")))
 }
 
-fn put(conn: &Connection, new: &NewRequest, request: &str, plan: &str) -> Result<()> {
+/// The columns that are JSON: made once, however often the write is tried.
+struct Texts {
+    request: String,
+    plan: String,
+}
+
+impl Texts {
+    fn of(new: &NewRequest) -> serde_json::Result<Self> {
+        Ok(Self { request: serde_json::to_string(&new.request)?, plan: serde_json::to_string(&new.plan)? })
+    }
+}
+
+fn put(conn: &Connection, new: &NewRequest, texts: &Texts) -> Result<()> {
     let sql = "INSERT INTO requests (id, session_id, state, digest, mode, created_at, expires_at, checkpoint_id, request, run)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING";
     let created_at = moment(&new.request.created_at)?;
@@ -153,8 +186,8 @@ fn put(conn: &Connection, new: &NewRequest, request: &str, plan: &str) -> Result
         created_at,
         moment(&new.request.expires_at)?,
         new.checkpoint_id,
-        request,
-        plan,
+        texts.request,
+        texts.plan,
     ])?;
     if added == 0 {
         return Err(StoreError::Exists(new.request.request_id.to_string()));

@@ -11,6 +11,7 @@ use support::*;
 use trl_proto::hitl::RequestState;
 use trl_proto::id::{ExecutionId, SessionId};
 use trl_store::audit::AuditQuery;
+use trl_store::grant::{GrantKind, NewGrant};
 use trl_store::history::ExecutionStatus;
 use trl_store::keys::{KeyClaim, KeyRecord};
 use trl_store::redact::Redactor;
@@ -163,6 +164,26 @@ fn a_request_is_answered_once_and_run_once() {
         let what: Vec<&str> = log.iter().rev().map(|line| line.entry.what.as_str()).collect();
         assert_eq!(what, ["request.created", "request.approved", "run.started"]);
         assert_eq!(log[1].entry.who, "operator");
+        store.close().await;
+    });
+}
+
+#[test]
+fn what_was_said_yes_to_before_is_used_up_and_all_else_is_put_on_record() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path());
+        let id = SessionId::random();
+        let (first, second) = (request(&id, Mode::Wait), request(&id, Mode::Wait));
+        let kind = GrantKind::Once { digest: first.request.digest.clone() };
+        let grant = NewGrant { session_id: id.clone(), kind, expires_at: None };
+        let key = store.add_grant(clean(grant), NOW).await.unwrap();
+        let taken = store.take_grant_or_put_request(clean(first), NOW).await.unwrap();
+        assert_eq!(taken.map(|grant| grant.id), Some(key));
+        assert!(store.pending_requests().await.unwrap().is_empty(), "nobody is asked");
+        assert_eq!(store.take_grant_or_put_request(clean(second.clone()), NOW).await.unwrap(), None);
+        let pending = store.pending_requests().await.unwrap();
+        assert_eq!(pending[0].request.request_id, second.request.request_id);
         store.close().await;
     });
 }

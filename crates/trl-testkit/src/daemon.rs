@@ -19,6 +19,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::process::{Process, adopt_orphans, below, own_pid, readable, signal, wait_gone};
+use crate::runtime;
 use crate::shell::SYSTEM_PATH;
 use crate::{Client, Http, PATIENCE, Scratch, Session, Shell, Terminal, comes_true};
 
@@ -153,7 +154,20 @@ impl Daemon {
     }
 
     fn write_config(&self) {
-        self.dir.file("config/trl/config.toml", self.builder.config_text());
+        let text = match runtime::usual() {
+            None => self.builder.config_text(),
+            Some(kind) => {
+                let mut builder = self.builder.clone();
+                let config = self.dir.text("config/trl/config.toml");
+                let far =
+                    runtime::Far { binary: &self.builder.binary, config: &config, dir: self.run.path() };
+                for (section, key, value) in far.settings(kind) {
+                    builder = builder.set(section, key, value);
+                }
+                builder.config_text()
+            }
+        };
+        self.dir.file("config/trl/config.toml", text);
     }
 
     /// The binary with this daemon's environment, and no arguments yet.
@@ -275,6 +289,13 @@ impl Daemon {
 
     pub fn runtime_dir(&self) -> &Path {
         self.run.path()
+    }
+
+    /// Where the directory of this session is: that of the daemon, or of the engine that has it.
+    pub fn place_of(&self, session: &str) -> PathBuf {
+        let places = fs::read_dir(self.run.join("trl/sessions")).expect("session directories");
+        let mut places = places.map(|place| place.expect("an entry").path());
+        places.find(|place| place.join(session).is_dir()).expect("the session's directory")
     }
 
     /// A directory of this daemon's own, gone with it: a place for a test's files too.

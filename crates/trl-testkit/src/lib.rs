@@ -6,9 +6,10 @@
 //!    [`Terminal`] is one with a terminal: type, look, wait for what is shown.
 //! 4. [`Http`] asks over HTTP, byte by byte where a test wants that; [`WebSocket`] converses; [`Attached`] sits beside a terminal.
 //! 5. [`Proxy`] stands between a client and a daemon and loses connections.
-//! 6. [`Dockerd`] is a Docker daemon of the test's own, [`Sshd`] a machine to log in to,
-//!    [`Registry`] a place to pull an image from.
-//! 7. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
+//! 6. [`Dockerd`] is a Docker daemon of the test's own, [`Sshd`] a machine to log in to, [`Registry`] a place to pull an
+//!    image from.
+//! 7. [`runtime`]: engines elsewhere, which in tests are on this machine, too.
+//! 8. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
 //!
 //! It knows the wire and nothing of the inside. It has no async runtime, so a test reads top to bottom. Nothing here
 //! sleeps to synchronise: waits are for a line, a readable descriptor or, where no event exists, for [`eventually`].
@@ -23,6 +24,7 @@ pub mod process;
 pub mod proxy;
 pub mod random;
 pub mod registry;
+pub mod runtime;
 pub mod scratch;
 pub mod session;
 pub mod shell;

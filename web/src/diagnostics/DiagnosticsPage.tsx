@@ -1,15 +1,15 @@
 /** How the daemon is: figures now and over the last minutes, what it is, and what went wrong lately. */
 import { useEffect, useState, type JSX } from "react";
-import { feed } from "../api/feed";
 import { call, told } from "../api/http";
 import type { Info, Stats } from "../api/types";
 import { To } from "../app/To";
 import { isWaiting } from "../approvals/inbox";
 import { approvals } from "../approvals/requests";
-import { useT, type Key, type T } from "../i18n";
+import { useT, type Key } from "../i18n";
 import { useStore } from "../ui/store";
 import { duration, size } from "../ui/time";
-import { isOver, sessions } from "../sessions/sessions";
+import { Runtimes } from "../runtimes/Runtimes";
+import { sessions } from "../sessions/sessions";
 import { StatePill } from "../sessions/StatePill";
 import { Chart, type Series } from "./Chart";
 import { Doctor } from "./Doctor";
@@ -99,10 +99,7 @@ export default function DiagnosticsPage(): JSX.Element {
         ))}
       </div>
       <div className="columns">
-        <div className="stack">
-          <ActiveSessions />
-          <Runtimes />
-        </div>
+        <ActiveSessions />
         {last !== undefined && (
           <div className="stack">
             <Counters stats={last.stats} />
@@ -111,6 +108,7 @@ export default function DiagnosticsPage(): JSX.Element {
         )}
         {info !== null && <About info={info} />}
       </div>
+      <Runtimes />
       <Doctor />
       <Troubles />
     </div>
@@ -175,43 +173,6 @@ function ActiveSessions(): JSX.Element {
       </dl>
     </section>
   );
-}
-
-/** Where commands run. So far that is the daemon's own machine, which is well when the daemon answers. */
-function Runtimes(): JSX.Element {
-  const t = useT();
-  const { listed } = useStore(sessions.state);
-  const { phase } = useStore(feed.state);
-  const live = listed.filter(({ session }) => !isOver(session.state));
-  const names = [...new Set(["host", ...live.map(({ session }) => session.runtime)])];
-  return (
-    <section className="card">
-      <h2>{t("diagnostics.runtimes")}</h2>
-      <dl className="figures">
-        {names.map((name) => (
-          <div key={name}>
-            <dt>
-              <span className="pill">
-                <span className={`dot ${phase === "online" ? "good" : "warn"}`} aria-hidden="true" />
-                {name}
-              </span>
-            </dt>
-            <dd>
-              {runtimeWords(
-                t,
-                phase === "online",
-                live.filter(({ session }) => session.runtime === name).length,
-              )}
-            </dd>
-          </div>
-        ))}
-      </dl>
-    </section>
-  );
-}
-
-function runtimeWords(t: T, isOnline: boolean, n: number): string {
-  return isOnline ? t("diagnostics.answers", { n }) : t("feed.offline");
 }
 
 function Counters({ stats }: { stats: Stats }): JSX.Element {

@@ -5,6 +5,7 @@ import { call, told } from "../api/http";
 import type { CaseInfo } from "../api/types";
 import { standingOf } from "../cases/cases";
 import { useT } from "../i18n";
+import { choicesOf, useRuntimes } from "../runtimes/runtimes";
 import { Button } from "../ui/Button";
 
 /** What is left empty is the daemon's choice. */
@@ -15,6 +16,8 @@ export function NewSession({ onDone }: { onDone: () => void }): JSX.Element {
   const [dir, setDir] = useState("");
   const [chosen, setChosen] = useState("");
   const cases = useCases();
+  const [place, setPlace] = useState("");
+  const places = choicesOf(useRuntimes());
   const [failure, setFailure] = useState<string | null>(null);
 
   const make = async (event: SyntheticEvent) => {
@@ -25,6 +28,7 @@ export function NewSession({ onDone }: { onDone: () => void }): JSX.Element {
         ...(shell === "" ? {} : { shell }),
         ...(dir === "" ? {} : { working_dir: dir }),
         ...(chosen === "" ? {} : { case_id: chosen }),
+        ...(place === "" ? {} : { runtime: place }),
       });
       onDone();
       go({ page: "session", id: made.session_id });
@@ -54,6 +58,17 @@ export function NewSession({ onDone }: { onDone: () => void }): JSX.Element {
             <option value="">–</option>
             {cases.map(({ case_id }) => (
               <option key={case_id}>{case_id}</option>
+            ))}
+          </select>
+        </label>
+      )}
+      {places.length > 0 && (
+        <label>
+          {t("sessions.runtime")}
+          <select value={place} onChange={(event) => setPlace(event.target.value)}>
+            <option value="">–</option>
+            {places.map((name) => (
+              <option key={name}>{name}</option>
             ))}
           </select>
         </label>

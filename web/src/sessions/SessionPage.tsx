@@ -6,6 +6,7 @@ import { can, useDaemonInfo } from "../api/daemon";
 import { call, told } from "../api/http";
 import type { SessionInfo } from "../api/types";
 import { useT } from "../i18n";
+import { HOST } from "../runtimes/runtimes";
 import { Button, IconButton } from "../ui/Button";
 import { useStore } from "../ui/store";
 import { toast } from "../ui/toasts";
@@ -71,6 +72,12 @@ function Facts({ session }: { session: SessionInfo }): JSX.Element {
         <dt>{t("sessions.owner")}</dt>
         <dd>{session.owner}</dd>
       </div>
+      {session.runtime !== HOST && (
+        <div>
+          <dt>{t("sessions.runtime")}</dt>
+          <dd>{session.runtime}</dd>
+        </div>
+      )}
       {session.case_id != null && (
         <div>
           <dt>{t("sessions.case")}</dt>

@@ -4,26 +4,21 @@
 //! means no pins, never all of them.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
-use trl_proto::{Error, ErrorCode};
+use trl_proto::Error;
 
 use crate::clock::Stamp;
+use crate::private_file::{self, Durable};
 
 const VERSION: u32 = 1;
-/// A file larger than this was not written by a daemon.
-const LARGEST: u64 = 8 << 20;
 /// More than anybody has looked at.
 const MOST: usize = 10_000;
-/// How often the lock is tried: its holder needs a moment, and the daemon has but one thread.
-const LOCK_TRIES: u32 = 50;
 
 #[derive(Debug)]
 pub struct Pins {
@@ -95,7 +90,7 @@ impl Pins {
         };
         let mut known = self.known();
         let write = || -> io::Result<BTreeMap<String, Pin>> {
-            let _lock = lock_beside(path)?;
+            let _lock = private_file::lock_beside(path)?;
             let mut pins = read(path)?.0;
             change(&mut pins);
             if pins.len() > MOST {
@@ -105,11 +100,7 @@ impl Pins {
             Ok(pins)
         };
         let pins = write().map_err(|error| {
-            let code = match error.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorCode::StorageFull,
-                _ => ErrorCode::InternalError,
-            };
-            Error::new(code, format!("{} cannot be changed: {error}", path.display()))
+            private_file::failed(format!("{} cannot be changed: {error}", path.display()), &error)
         })?;
         // What is seen of the file is looked at with the next question.
         *known = Known { pins, seen: None };
@@ -145,64 +136,17 @@ type Seen = Option<(u64, u64, i64, i64)>;
 
 /// No file is no pins.
 fn read(path: &Path) -> io::Result<(BTreeMap<String, Pin>, Seen)> {
-    let opened = File::options().read(true).custom_flags(no_follow()).open(path);
-    let file = match opened {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((BTreeMap::new(), None)),
-        Err(e) => return Err(e),
-    };
-    let meta = file.metadata()?;
-    if meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o077 != 0 || !meta.is_file() {
-        return Err(io::Error::other("it must be a file of this user with mode 0600"));
-    }
-    if meta.size() > LARGEST {
-        return Err(io::Error::other("it is too large to be ours"));
-    }
-    let mut text = String::new();
-    file.take(LARGEST).read_to_string(&mut text)?;
-    let contents: Contents = serde_json::from_str(&text)?;
+    let Some((bytes, meta)) = private_file::read(path)? else { return Ok((BTreeMap::new(), None)) };
+    let contents: Contents = serde_json::from_slice(&bytes)?;
     if contents.version != VERSION {
         return Err(io::Error::other(format!("its version is {}, not {VERSION}", contents.version)));
     }
     Ok((contents.pins, Some(seen(&meta))))
 }
 
-/// Writes beside the file and renames: a reader sees the old one or the new one, also after a crash.
 fn write(path: &Path, pins: &BTreeMap<String, Pin>) -> io::Result<()> {
-    let beside = path.with_extension(format!("json.{}", std::process::id()));
-    let _ = fs::remove_file(&beside);
-    let mut file = File::options().write(true).create_new(true).mode(0o600).open(&beside)?;
-    let written = serde_json::to_vec_pretty(&Contents { version: VERSION, pins: pins.clone() })
-        .map_err(io::Error::from)
-        .and_then(|json| file.write_all(&json))
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&beside, path));
-    if let Err(error) = written {
-        let _ = fs::remove_file(&beside);
-        return Err(error);
-    }
-    path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
-}
-
-fn no_follow() -> i32 {
-    OFlags::NOFOLLOW.bits().cast_signed()
-}
-
-/// Held while the file is changed. The directory is made when it is not there.
-fn lock_beside(path: &Path) -> io::Result<File> {
-    if let Some(dir) = path.parent() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    }
-    let mut options = File::options();
-    options.create(true).truncate(false).write(true).mode(0o600).custom_flags(no_follow());
-    let lock = options.open(path.with_extension("lock"))?;
-    for _ in 0..LOCK_TRIES {
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            return Ok(lock);
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    Err(io::Error::other("another process holds its lock"))
+    let text = serde_json::to_vec_pretty(&Contents { version: VERSION, pins: pins.clone() })?;
+    private_file::replace(path, &text, Durable::Yes)
 }
 
 #[cfg(test)]

@@ -78,13 +78,15 @@ impl Checkpoints {
         Ok(bytes.len() as u64)
     }
 
-    /// The oldest beyond the number to keep go. After each save, once nobody waits for that.
-    pub fn prune(&self, session: &SessionId, origin: Origin) {
+    /// The oldest beyond the number to keep go, but for those that commands which wait are to begin from. After each save,
+    /// once nobody waits for that.
+    pub fn prune(&self, session: &SessionId, origin: Origin, awaited: &[CheckpointId]) {
         let Ok(dir) = self.dir(session) else { return };
         let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |manifest: &Manifest| sort_of(manifest.origin) == sort_of(origin);
         let of_sort = peek_all(&dir).into_iter().filter(same);
-        for manifest in of_sort.skip(self.keep) {
+        for manifest in of_sort.skip(self.keep).filter(|manifest| !awaited.contains(&manifest.checkpoint_id))
+        {
             // one that comes back after a crash goes with the next
             let _ = fs::remove_file(dir.join(format!("{}{SUFFIX}", manifest.checkpoint_id)));
         }
@@ -291,13 +293,30 @@ mod tests {
             one.manifest.origin = Origin::Close;
             one.manifest.created_us = asked.manifest.created_us + 1 + n;
             store.save(&one).unwrap();
-            store.prune(&session, one.manifest.origin);
+            store.prune(&session, one.manifest.origin, &[]);
             last = Some(one);
         }
         let listing = store.list(&session).unwrap();
         assert_eq!(listing.good.len(), 3);
         assert_eq!(listing.good[2].0, asked.manifest);
         assert_eq!(store.newest(&session), last);
+    }
+
+    #[test]
+    fn one_that_a_command_is_to_begin_from_stays() {
+        let (_dir, store, session) = store(1);
+        let all: Vec<Checkpoint> = (0..3)
+            .map(|n| {
+                let mut one = example(&session);
+                one.manifest.created_us += n;
+                store.save(&one).unwrap();
+                one
+            })
+            .collect();
+        store.prune(&session, Origin::Request, std::slice::from_ref(&all[0].manifest.checkpoint_id));
+        let good = store.list(&session).unwrap().good;
+        let left: Vec<Manifest> = good.into_iter().map(|(manifest, _)| manifest).collect();
+        assert_eq!(left, [all[2].manifest.clone(), all[0].manifest.clone()]);
     }
 
     #[test]

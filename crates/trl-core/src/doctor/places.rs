@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use trl_proto::doctor::{Finding, Health};
+use trl_proto::runtime::{HOST, RuntimeState};
 use trl_sys::machine;
 
 use super::{info, size};
@@ -48,6 +49,23 @@ pub fn runtime_dir(dir: &Path) -> Finding {
         (Health::Ok, false) => Finding { status: Health::Warn, ..row }
             .hint("commands are slower on a disk: set runtime_dir to a directory on tmpfs"),
         _ => row,
+    }
+}
+
+/// Where sessions can live, by name. Nobody is asked whether it is there: that is what `runtime.health` does.
+pub fn runtimes(known: impl Iterator<Item = (String, RuntimeState)>) -> Finding {
+    let (id, title) = ("runtimes", "Runtimes");
+    let elsewhere: Vec<_> = known.filter(|(name, _)| name != HOST).collect();
+    if elsewhere.is_empty() {
+        return info(id, title, "this machine");
+    }
+    let named = elsewhere.iter().map(|(name, state)| format!("{name} ({})", state.name()));
+    let value = format!("this machine, {}", named.collect::<Vec<_>>().join(", "));
+    let lost = elsewhere.iter().find(|(_, state)| *state == RuntimeState::Waiting);
+    match lost {
+        None => info(id, title, value),
+        Some((name, _)) => Finding::new(id, title, Health::Warn, value)
+            .hint(format!("the connection was lost: `trl runtime get {name}` says why")),
     }
 }
 
@@ -102,5 +120,18 @@ mod tests {
         assert_eq!(descriptors(64).status, Health::Bad);
         assert_eq!(descriptors(1024).status, Health::Warn);
         assert_eq!(descriptors(1 << 20).status, Health::Ok);
+    }
+
+    #[test]
+    fn runtimes_are_named_with_their_states_and_a_lost_one_is_a_warning() {
+        let row = |known: &[(&str, RuntimeState)]| {
+            runtimes(known.iter().map(|(name, state)| (name.to_string(), *state)))
+        };
+        let host = (HOST, RuntimeState::Up);
+        assert_eq!(row(&[host]).value, "this machine");
+        let well = row(&[host, ("box", RuntimeState::Idle)]);
+        assert_eq!((well.status, well.value.as_str()), (Health::Info, "this machine, box (idle)"));
+        let lost = row(&[host, ("box", RuntimeState::Up), ("far", RuntimeState::Waiting)]);
+        assert!(lost.status == Health::Warn && lost.hint.unwrap().contains("trl runtime get far"));
     }
 }

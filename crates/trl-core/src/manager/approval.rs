@@ -215,6 +215,7 @@ impl Manager {
                 }),
                 request: Some(request.request_id.clone()),
                 judgement: None,
+                lookup: None,
                 probe_for: None,
             },
             beginning: None,

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use trl_proto::far::{FarMethod, Greeting, ResolveParams, Resolved};
+use trl_proto::far::{FarMethod, FarTerminal, Greeting, ResolveParams, Resolved};
 use trl_proto::session::CreateParams;
 use trl_proto::{Error, SessionId, TerminalId, terminal};
 
@@ -13,7 +13,7 @@ use super::{Caller, Manager};
 use crate::case::request::Scene;
 use crate::case::{Case, Where};
 use crate::diagnostics::fell_back;
-use crate::runtime::Runtime;
+use crate::runtime::Reached;
 use crate::session::spec::{Elsewhere, Spec};
 use crate::terminal::spec as on_terminal;
 
@@ -61,9 +61,9 @@ impl Manager {
             let scene = self.scene(id.as_str(), params.workspace_id.as_deref(), case, caller)?;
             case.under_session(&mut params, &scene)?;
         }
-        match self.engine.runtimes.place(params.runtime.as_ref())? {
+        match self.engine.runtimes.place(params.runtime.as_ref(), id.as_str()).await? {
             None => self.resolve_here(id, case, params, caller),
-            Some(runtime) => self.resolve_elsewhere(id, case, params, (caller, runtime)).await,
+            Some(reached) => self.resolve_elsewhere(id, case, params, (caller, reached)).await,
         }
     }
 
@@ -92,17 +92,16 @@ impl Manager {
         id: SessionId,
         case: Option<Arc<Case>>,
         mut params: CreateParams,
-        (caller, runtime): (&Caller, Arc<Runtime>),
+        (caller, reached): (&Caller, Reached),
     ) -> Result<Spec, Error> {
         params.runtime = None;
-        params.limits = runtime.limits(params.limits);
+        params.limits = reached.runtime.limits(params.limits);
         let usual = || self.engine.settings.sandbox_mode.into();
         let wish = params.sandbox.get_or_insert_with(usual).clone();
-        let far = runtime.engine(id.as_str()).await?;
         let asked = ResolveParams { session_id: id.clone(), create: params.clone() };
-        let found: Resolved = far.calls.call(FarMethod::Resolve.name(), &asked).await?;
-        let is_apart = far.greeting().is_some_and(|greeting| is_apart(&greeting));
-        let elsewhere = Elsewhere { runtime, is_apart };
+        let found: Resolved = reached.far.calls.call(FarMethod::Resolve.name(), &asked).await?;
+        let is_apart = reached.far.greeting().is_some_and(|greeting| is_apart(&greeting));
+        let elsewhere = Elsewhere { runtime: Arc::clone(&reached.runtime), is_apart };
         let mut spec = Spec::found(params, &caller.name, found, elsewhere, &self.engine.settings)?;
         spec.adopt(id, case);
         spec.remember(wish);
@@ -115,7 +114,7 @@ impl Manager {
         Ok(dir.filter(|dir| dir.is_dir()).and_then(|dir| dir.into_os_string().into_string().ok()))
     }
 
-    pub(super) fn resolve_terminal(
+    pub(super) async fn resolve_terminal(
         &self,
         params: terminal::CreateParams,
         caller: &Caller,
@@ -125,10 +124,10 @@ impl Manager {
             workspace_id: params.workspace_id.as_deref(),
             working_dir: params.working_dir.as_deref(),
         })?;
-        self.resolve_terminal_under(case, params, caller)
+        self.resolve_terminal_under(case, params, caller).await
     }
 
-    pub(super) fn resolve_terminal_under(
+    pub(super) async fn resolve_terminal_under(
         &self,
         case: Option<Arc<Case>>,
         mut params: terminal::CreateParams,
@@ -140,6 +139,41 @@ impl Manager {
             let scene = self.scene(id.as_str(), params.workspace_id.as_deref(), case, caller)?;
             case.under_terminal(&mut params, &scene)?;
         }
+        match self.engine.runtimes.place(params.runtime.as_ref(), id.as_str()).await? {
+            None => self.resolve_terminal_here(id, case, params, caller),
+            Some(reached) => self.resolve_terminal_elsewhere(id, case, params, (caller, reached)).await,
+        }
+    }
+
+    async fn resolve_terminal_elsewhere(
+        &self,
+        id: TerminalId,
+        case: Option<Arc<Case>>,
+        mut params: terminal::CreateParams,
+        (caller, reached): (&Caller, Reached),
+    ) -> Result<on_terminal::Spec, Error> {
+        params.runtime = None;
+        params.limits = reached.runtime.limits(params.limits);
+        let usual = || self.engine.settings.sandbox_mode.into();
+        params.sandbox.get_or_insert_with(usual);
+        let variables = case.iter().flat_map(|case| case.variables(id.as_str()));
+        params.env.get_or_insert_default().extend(variables);
+        let asked = FarTerminal { terminal_id: id.clone(), create: params.clone() };
+        let found: Resolved = reached.far.calls.call(FarMethod::ResolveTerminal.name(), &asked).await?;
+        let is_apart = reached.far.greeting().is_some_and(|greeting| is_apart(&greeting));
+        let (place, settings) = ((Arc::clone(&reached.runtime), is_apart), &self.engine.settings);
+        let mut spec = on_terminal::Spec::found(params, &caller.name, found, place, settings)?;
+        spec.adopt(id, case);
+        Ok(spec)
+    }
+
+    pub(super) fn resolve_terminal_here(
+        &self,
+        id: TerminalId,
+        case: Option<Arc<Case>>,
+        mut params: terminal::CreateParams,
+        caller: &Caller,
+    ) -> Result<on_terminal::Spec, Error> {
         let wish = params.sandbox.take();
         let (inherited, settings) = (&self.engine.inherited, &self.engine.settings);
         let mut spec = on_terminal::Spec::resolve(params, &caller.name, inherited, settings)?;

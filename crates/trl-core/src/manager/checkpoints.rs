@@ -31,7 +31,7 @@ impl Manager {
         remarks: Remarks,
     ) -> Result<CheckpointInfo, Error> {
         let captured = self.capture(session).await?;
-        session.save(&self.engine.checkpoints, origin, captured, remarks).await
+        session.save(&self.engine, origin, captured, remarks).await
     }
 
     pub async fn create_checkpoint(

@@ -73,6 +73,7 @@ impl Manager {
     ) -> Result<Arc<Execution>, Error> {
         match params.session_id.clone() {
             Some(_) if params.sandbox.is_some() => Err(foreign_sandbox()),
+            Some(_) if params.runtime.is_some() => Err(foreign_runtime()),
             Some(_) if params.case_id.is_some() || params.workspace_id.is_some() => {
                 Err(Error::invalid("a command has its session's case and workspace")
                     .hint("give them to session.create, or leave out `session_id`"))
@@ -97,6 +98,7 @@ impl Manager {
             sandbox: params.sandbox.clone(),
             case_id: params.case_id.clone(),
             workspace_id: params.workspace_id.clone(),
+            runtime: params.runtime.clone(),
             ..CreateParams::default()
         };
         let case = self.case_for(CaseWish::of(&create))?;
@@ -156,14 +158,13 @@ impl Manager {
         let bytes = checked_output_bytes(params.max_output_bytes)?;
         let logs = (self.engine.log(bytes), self.engine.log(bytes));
         let execution = session.spec.execution(&params.command, logs);
-        self.order_as(session, execution, &params, caller, announce).await
+        self.order_as((session, execution), &params, caller, announce).await
     }
 
     /// The same for an execution that is there already.
     pub(super) async fn order_as(
         &self,
-        session: &Arc<Session>,
-        execution: Arc<Execution>,
+        (session, execution): (&Arc<Session>, Arc<Execution>),
         params: &RunParams,
         caller: &Caller,
         announce: impl FnOnce(&Arc<Execution>),
@@ -349,6 +350,11 @@ pub fn checked_output_bytes(asked: Option<u64>) -> Result<Option<usize>, Error> 
 pub(super) fn foreign_sandbox() -> Error {
     Error::invalid("a command has its session's sandbox")
         .hint("give `sandbox` to session.create, or start the command without a session: exec.start")
+}
+
+pub(super) fn foreign_runtime() -> Error {
+    Error::invalid("a command runs where its session lives")
+        .hint("give `runtime` to session.create, or leave out `session_id`")
 }
 
 fn surroundings(params: &RunParams) -> Result<Surroundings, Error> {

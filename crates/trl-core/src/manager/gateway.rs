@@ -1,20 +1,28 @@
 //! What a gateway asks of the engine behind its link: sessions and commands under ids of the gateway's, judged by nobody here.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
-use trl_proto::far::{FarCreate, FarDirect, FarRestored, FarRun, ResolveParams, Resolved};
+use trl_proto::far::{
+    FarCreate, FarDirect, FarRestored, FarRun, FarTerminal, ProbeParams, Probed, ResolveParams, Resolved,
+};
 use trl_proto::text::decode;
 use trl_proto::{Error, SessionId};
 
 use super::executions::checked_output_bytes;
 use super::{Caller, Manager};
+use crate::approval::probe::Found;
 use crate::checkpoint::{Captured, Checkpoint, Manifest};
 use crate::execution::Execution;
 use crate::runtime::session::{from_text, text_of};
 use crate::session::handle::{Keeping, Session};
-use crate::session::messages::{Message, Order, Stdin};
-use crate::session::spec::{Program, Reads, Spec, seconds};
+use crate::session::messages::{Clearance, Lookup, Message, Order, Stdin};
+use crate::session::spec::{Program, Reads, Spec, checked_env, seconds};
+use crate::session::state::WhenBusy;
+use crate::shell::wrap::Surroundings;
+use crate::terminal::Terminal;
 
 impl Manager {
     /// What a session would be here; nothing is started.
@@ -41,8 +49,14 @@ impl Manager {
         params: FarCreate,
         caller: &Caller,
     ) -> Result<(Arc<Session>, Option<Arc<Execution>>), Error> {
-        let FarCreate { session_id, create, direct } = params;
+        let FarCreate { session_id, mut create, direct, root } = params;
+        let last = root.is_some().then(|| create.working_dir.take()).flatten();
+        create.working_dir = root.or(create.working_dir);
         let mut spec = self.resolve_here(session_id, None, create, caller)?;
+        if let Some(dir) = last {
+            // Gone, or not to be entered any more: that is no reason to lose the session.
+            spec.working_dir = if Path::new(&dir).is_dir() { dir } else { "/".into() };
+        }
         let order = direct.map(|direct| self.direct_order(&mut spec, direct)).transpose()?;
         let execution = order.as_ref().map(|order| Arc::clone(&order.execution));
         let session = self.bring_up(spec, order, caller, Keeping::Passing).await?;
@@ -66,6 +80,26 @@ impl Manager {
         Ok(Order::direct(execution, stdin, timeout))
     }
 
+    pub fn resolve_terminal_for_gateway(
+        &self,
+        params: FarTerminal,
+        caller: &Caller,
+    ) -> Result<Resolved, Error> {
+        let spec = self.resolve_terminal_here(params.terminal_id, None, params.create, caller)?;
+        let sandbox = spec.sandbox.report();
+        Ok(Resolved { kind: None, argv: spec.argv, env: spec.env, working_dir: spec.working_dir, sandbox })
+    }
+
+    /// Its program waits for whoever follows it from the first byte on.
+    pub async fn create_terminal_for_gateway(
+        &self,
+        params: FarTerminal,
+        caller: &Caller,
+    ) -> Result<Arc<Terminal>, Error> {
+        let spec = self.resolve_terminal_here(params.terminal_id, None, params.create, caller)?;
+        self.bring_up_terminal(spec, None, caller).await
+    }
+
     /// Resolves when it has begun.
     pub async fn run_for_gateway(&self, params: FarRun, caller: &Caller) -> Result<Arc<Execution>, Error> {
         let FarRun { execution_id, run } = params;
@@ -74,9 +108,29 @@ impl Manager {
         let bytes = checked_output_bytes(run.max_output_bytes)?;
         let logs = (self.engine.log(bytes), self.engine.log(bytes));
         let execution = session.spec.execution_again(Some(execution_id), &run.command, logs);
-        let execution = self.order_as(&session, execution, &run, caller, |_| {}).await?;
+        let execution = self.order_as((&session, execution), &run, caller, |_| {}).await?;
         execution.wait_started().await?;
         Ok(execution)
+    }
+
+    /// What names stand for in a session's shell, where a command is to run.
+    pub async fn look_up_for_gateway(&self, params: ProbeParams, caller: &Caller) -> Result<Probed, Error> {
+        let session = self.find(&params.session_id)?;
+        let (reply, answer) = oneshot::channel();
+        let logs = (self.engine.log(None), self.engine.log(None));
+        let order = Order {
+            around: Surroundings { env: checked_env(params.env)?, working_dir: params.working_dir },
+            busy: WhenBusy::Queue,
+            clearance: Clearance {
+                origin: Arc::clone(&caller.name),
+                lookup: Some(Lookup { names: params.names, reply }),
+                ..Clearance::default()
+            },
+            ..Order::direct(session.spec.execution("", logs), Stdin::Null, Duration::ZERO)
+        };
+        session.send(Message::Run(Box::new(order))).await?;
+        let Found { intercepted, executables } = answer.await.unwrap_or_else(|_| Err(session.gone()))?;
+        Ok(Probed { intercepted, executables })
     }
 
     /// The state of a session's shell, secrets and all, as it travels.

@@ -3,10 +3,12 @@
 //! Once a second: idle and old sessions are closed, and when memory is short those at rest, records of ended ones are dropped, and orphans that came to the
 //! daemon itself (its zygote and a keeper were both killed) are ended.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use trl_proto::runtime::{RuntimeInfo, RuntimeState};
 use trl_proto::session::SessionState;
 use trl_proto::system::Stats;
 use trl_sys::{helper, machine, reap, tree};
@@ -15,6 +17,7 @@ use super::Manager;
 use crate::execution::Early;
 use crate::session::handle::Session;
 use crate::session::messages::{Ending, Manner};
+use crate::terminal::Terminal;
 
 const ROUND: Duration = Duration::from_secs(1);
 /// A session that did something just now is not closed for want of memory.
@@ -168,32 +171,39 @@ impl Manager {
         // Those of earlier daemons stay as they are.
         let resident = |s: &&Arc<Session>| s.state() != SessionState::Uninitialized;
         let all: Vec<Arc<Session>> = self.sessions().values().filter(resident).cloned().collect();
+        let terminals: Vec<_> = self.terminals().values().cloned().collect();
+        self.end_all(all, terminals, manner, "the daemon is ending").await;
+        self.engine.runtimes.end().await;
+        self.engine.records.caught_up().await;
+        self.engine.wake_zygote();
+        self.engine.caging.leave();
+    }
+
+    /// Closes these, within the grace each of them has.
+    pub(super) async fn end_all(
+        self: &Arc<Self>,
+        sessions: Vec<Arc<Session>>,
+        terminals: Vec<Arc<Terminal>>,
+        manner: Manner,
+        reason: &'static str,
+    ) {
         let limit = self.engine.settings.grace * 2 + Duration::from_secs(10);
         let mut ends = tokio::task::JoinSet::new();
-        for session in all {
+        for session in sessions {
             let manager = Arc::clone(self);
-            ends.spawn(
-                async move { manager.end(&session, Ending::Closed, manner, "the daemon is ending").await },
-            );
+            ends.spawn(async move { manager.end(&session, Ending::Closed, manner, reason).await });
         }
-        let terminals: Vec<_> = self.terminals().values().cloned().collect();
         for terminal in terminals {
             let grace =
                 if manner == Manner::Forced { Duration::ZERO } else { self.engine.settings.terminal_grace };
             ends.spawn(async move {
-                terminal.end("the daemon is ending", Early::Cancelled, grace).await;
+                terminal.end(reason, Early::Cancelled, grace).await;
                 Ok(())
             });
         }
         if tokio::time::timeout(limit, ends.join_all()).await.is_err() {
             tracing::error!("some sessions did not end in time");
         }
-        if tokio::time::timeout(limit, self.engine.runtimes.end()).await.is_err() {
-            tracing::error!("some runtimes did not end in time");
-        }
-        self.engine.records.caught_up().await;
-        self.engine.wake_zygote();
-        self.engine.caging.leave();
     }
 
     /// Sessions that take commands, with a shell or without one yet.
@@ -207,6 +217,7 @@ impl Manager {
         let read = |n: &std::sync::atomic::AtomicU64| n.load(Ordering::Relaxed);
         let records = self.engine.records.tally();
         let (live, finished) = self.engine.executions.counts();
+        let runtimes = self.runtimes();
         Stats {
             active_sessions: self.active() as u64,
             total_commands_run: read(&counters.commands),
@@ -237,6 +248,18 @@ impl Manager {
             records_failed: read(&records.failed),
             records_dropped: read(&records.dropped),
             store_queue_bytes: self.engine.store.as_ref().map_or(0, |store| store.queued().0 as u64),
+            runtimes: in_each_state(&runtimes),
+            runtime_reconnects: runtimes.iter().map(|runtime| runtime.reconnects).sum(),
+            runtime_sessions: sessions_of_each(runtimes),
         }
     }
+}
+
+fn in_each_state(runtimes: &[RuntimeInfo]) -> BTreeMap<RuntimeState, u64> {
+    let count = |state| runtimes.iter().filter(|runtime| runtime.state == state).count() as u64;
+    RuntimeState::ALL.into_iter().map(|state| (state, count(state))).collect()
+}
+
+fn sessions_of_each(runtimes: Vec<RuntimeInfo>) -> BTreeMap<String, u64> {
+    runtimes.into_iter().filter_map(|runtime| Some((runtime.spec.name?, runtime.sessions as u64))).collect()
 }

@@ -3,7 +3,7 @@
 //! - here: sessions. - [`executions`]: running commands and asking about them; [`start`]: fresh processes as well.
 //! - [`checkpoints`]: a session's state, kept and given back.
 //! - [`terminals`]: the same for terminals. - [`cases`]: what their cases say.
-//! - [`gateway`]: what a gateway asks of an engine behind a link.
+//! - [`runtimes`]: the places they live in. - [`gateway`]: what a gateway asks of an engine behind a link.
 //! - [`recall`]: sessions of earlier daemons; [`history`]: what was run.
 //! - [`housekeeping`]: what time does to them, and how the daemon ends.
 
@@ -17,6 +17,7 @@ mod housekeeping;
 mod idempotency;
 mod pressure;
 mod recall;
+mod runtimes;
 mod start;
 mod terminals;
 
@@ -38,6 +39,7 @@ pub use self::cases::CaseWish;
 pub use self::executions::{Caller, Judging, checked_output_bytes, parse_signal};
 use self::idempotency::Keys;
 use self::pressure::Pressure;
+pub use self::runtimes::Leaving;
 use crate::approval::Rules;
 use crate::checkpoint::Checkpoint;
 use crate::engine::{Counters, Engine};
@@ -261,7 +263,8 @@ impl Manager {
             let workspace_fits =
                 filter.workspace_id.is_none() || filter.workspace_id == session.spec.workspace;
             let name_fits = filter.name.is_none() || session.spec.name == filter.name;
-            let fits = state_fits && case_fits && workspace_fits && name_fits;
+            let place_fits = filter.runtime.as_ref().is_none_or(|name| name == session.spec.runtime_name());
+            let fits = state_fits && case_fits && workspace_fits && name_fits && place_fits;
             fits && filter.label.as_deref().is_none_or(|l| has_label(&session.spec.labels, l))
         };
         let mut found: Vec<_> = self.sessions().values().filter(|s| wanted(s)).cloned().collect();

@@ -18,7 +18,7 @@ use trl_proto::text::decode;
 use trl_proto::{Error, terminal};
 
 use super::approval::{Fresh, Gate, Later, names_of};
-use super::executions::{Caller, checked_output_bytes, foreign_sandbox};
+use super::executions::{Caller, checked_output_bytes, foreign_runtime, foreign_sandbox};
 use super::idempotency::Claim;
 use super::{CaseWish, Manager};
 use crate::approval::{Answer, Subject, refusal};
@@ -125,6 +125,7 @@ impl Manager {
             timeout_s: params.timeout_s,
             limits: params.limits,
             sandbox: params.sandbox,
+            runtime: params.runtime,
             ..CreateParams::default()
         };
         let mut spec = self.resolve_under(case, create, caller).await?;
@@ -218,10 +219,11 @@ impl Manager {
             rows: params.rows,
             limits: params.limits,
             sandbox: params.sandbox,
+            runtime: params.runtime,
             ..terminal::CreateParams::default()
         };
         let mode = create.approval.unwrap_or_default();
-        let spec = self.resolve_terminal_under(case, create, caller)?;
+        let spec = self.resolve_terminal_under(case, create, caller).await?;
         let logs = (self.engine.terminal_log(bytes), Log::empty(Arc::clone(&self.engine.budget)));
         let place = Place::Terminal(spec.id.clone());
         let execution = Execution::new(place, Arc::clone(&spec.owner), &shown, logs, spec.sandbox.clone());
@@ -316,6 +318,9 @@ fn stdin(params: &StartParams) -> Result<Onto, Error> {
 fn in_session(params: StartParams) -> Result<RunParams, Error> {
     if params.sandbox.is_some() {
         return Err(foreign_sandbox());
+    }
+    if params.runtime.is_some() {
+        return Err(foreign_runtime());
     }
     let foreign = [
         ("argv", params.argv.is_some()),

@@ -17,7 +17,7 @@ use crate::session::body::start_error;
 use crate::session::spec::seconds;
 use crate::terminal::spec::Spec;
 use crate::terminal::tape::Tape;
-use crate::terminal::{Terminal, task};
+use crate::terminal::{self, Terminal};
 
 impl Manager {
     /// Starts a terminal; returns when its program runs. A failure leaves nothing.
@@ -32,7 +32,7 @@ impl Manager {
                 .hint("approval: \"wait\" or \"fail\"; exec.start with tty: true can return"));
         }
         let env = names_of(params.env.as_ref(), params.secret_env.as_ref());
-        let spec = self.resolve_terminal(params, caller)?;
+        let spec = self.resolve_terminal(params, caller).await?;
         self.clear_terminal(&spec, None, (mode, &env), caller).await?;
         self.bring_up_terminal(spec, None, caller).await
     }
@@ -57,7 +57,10 @@ impl Manager {
             shell: None,
             env,
             working_dir: &spec.working_dir,
-            boundary: boundary(&spec.sandbox, false),
+            boundary: boundary(
+                &spec.sandbox,
+                spec.elsewhere.as_ref().is_some_and(|elsewhere| elsewhere.is_apart),
+            ),
             mode,
             redactor: &spec.secrets.redactor(),
         };
@@ -89,7 +92,7 @@ impl Manager {
         let id = terminal.spec.id.clone();
         let (created, up) = oneshot::channel();
         self.terminals().insert(id.clone(), Arc::clone(&terminal));
-        task::spawn(Arc::clone(&self.engine), Arc::clone(&terminal), wires, seat, created);
+        terminal::spawn(Arc::clone(&self.engine), Arc::clone(&terminal), wires, seat, created);
         let outcome = up.await.unwrap_or_else(|_| Err(Error::internal("the terminal's task ended")));
         if let Err(error) = outcome {
             self.terminals().remove(&id);

@@ -85,6 +85,16 @@ pub struct Ends {
     pub total: u64,
 }
 
+/// What a follower has before it.
+#[derive(Debug)]
+pub struct Peek {
+    pub slice: Slice,
+    /// Closed, and `slice` reaches the end.
+    pub done: bool,
+    /// What comes next does not go on where `slice` ends.
+    pub cut_off: bool,
+}
+
 /// What a read found.
 #[derive(Debug)]
 pub struct Reading {
@@ -298,9 +308,13 @@ impl Follower {
         self.log.wait_beyond(self.offset).await;
     }
 
-    /// The next bytes, without moving on: some may be held back for the next time.
-    pub fn peek(&self, limit: usize) -> Reading {
-        self.log.read(self.offset, limit)
+    /// The next bytes, without moving on: some may be held back for the next time. Fewer than `limit` are all there are, or
+    /// all before a gap.
+    pub fn peek(&self, limit: usize) -> Peek {
+        let slice = self.log.read_on(self.offset, limit);
+        let inner = self.log.lock();
+        let ends = slice.next() == inner.total();
+        Peek { done: inner.closed && ends, cut_off: !ends && slice.bytes.len() < limit, slice }
     }
 
     /// Everything before `offset` has been dealt with.

@@ -9,6 +9,7 @@
 //! it would be there; so it is held only once the session takes its place.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ const UNCLAIMED: Duration = Duration::from_secs(30);
 pub(super) struct Engines {
     pub(super) transport: Transport,
     patience: Patience,
+    /// Connections that were made again, of all of them.
+    reconnects: Arc<AtomicU64>,
     books: Mutex<Books>,
 }
 
@@ -48,7 +51,7 @@ struct Known {
 
 impl Engines {
     pub(super) fn new(transport: Transport, patience: Patience) -> Self {
-        Self { transport, patience, books: Mutex::default() }
+        Self { transport, patience, reconnects: Arc::default(), books: Mutex::default() }
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {
@@ -62,6 +65,10 @@ impl Engines {
     /// Under which name the engine of somebody is known.
     fn name<'a>(&self, whose: &'a str) -> &'a str {
         if self.are_shared() { "" } else { whose }
+    }
+
+    pub(super) fn reconnects(&self) -> u64 {
+        self.reconnects.load(Ordering::Relaxed)
     }
 
     /// All there are, also those that are over.
@@ -80,7 +87,8 @@ impl Engines {
         if let Some(far) = known.far.as_ref().filter(|far| !far.is_over()) {
             return Ok(Arc::clone(far));
         }
-        let far = Far::reach(&runtime.name, &self.transport, whose, self.patience)?;
+        let reconnects = Arc::clone(&self.reconnects);
+        let far = Far::reach(&runtime.name, &self.transport, whose, self.patience, reconnects)?;
         known.far = Some(Arc::clone(&far));
         if !known.held && !self.are_shared() {
             tokio::spawn(let_go_unclaimed(Arc::downgrade(runtime), whose.into(), Arc::clone(&far)));

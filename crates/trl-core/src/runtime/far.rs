@@ -11,6 +11,7 @@
 //! said what is being done ([`Hitch::Step`]), and whoever waits goes on waiting.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -118,6 +119,7 @@ impl Far {
         transport: &Transport,
         whose: &str,
         patience: Patience,
+        reconnects: Arc<AtomicU64>,
     ) -> Result<Arc<Self>, Error> {
         let identity = Identity {
             side: Side::Near,
@@ -137,7 +139,7 @@ impl Far {
             left,
         };
         let (name, route, steps) = (name.into(), transport.route(whose, key), far.steps.clone());
-        tokio::spawn(Keeping { name, route, line, patience, steps }.run(until_left));
+        tokio::spawn(Keeping { name, route, line, patience, steps, reconnects }.run(until_left));
         Ok(Arc::new(far))
     }
 
@@ -230,6 +232,8 @@ struct Keeping {
     line: Line,
     patience: Patience,
     steps: Steps,
+    /// Connections that were made after the first.
+    reconnects: Arc<AtomicU64>,
 }
 
 impl Keeping {
@@ -250,7 +254,7 @@ impl Keeping {
         let mut away_until = Instant::now();
         loop {
             let carried = tokio::select! {
-                carried = self.carry() => carried,
+                carried = self.carry(met) => carried,
                 () = self.silence(met) => Err(Failure::Passing(self.steps.stalled())),
             };
             let outcome = match carried {
@@ -288,14 +292,14 @@ impl Keeping {
         std::future::pending().await
     }
 
-    /// One connection, to its end. An error when no engine was met on it.
-    async fn carry(&self) -> Result<(), Failure> {
+    /// One connection, to its end. An error when no engine was met on it; it counts as another if one was `met` before.
+    async fn carry(&self, met_before: bool) -> Result<(), Failure> {
         let Connection { mut reader, mut writer } = self.route.connect(&self.steps).await?;
         let mut stand = self.line.stand();
         stand.mark_unchanged();
         let cut = tokio::select! {
             cut = self.line.carry(&mut reader, &mut writer) => cut,
-            cut = self.note_up() => match cut {},
+            cut = self.note_up(met_before) => match cut {},
         };
         let met = stand.has_changed().unwrap_or(false);
         let said = reader.last_words().await;
@@ -308,10 +312,13 @@ impl Keeping {
     }
 
     /// From then on nothing is in the way.
-    async fn note_up(&self) -> std::convert::Infallible {
+    async fn note_up(&self, met_before: bool) -> std::convert::Infallible {
         let mut stand = self.line.stand();
         let _ = stand.wait_for(|stand| matches!(stand, Stand::Up { .. })).await;
         self.steps.done();
+        if met_before {
+            self.reconnects.fetch_add(1, Ordering::Relaxed);
+        }
         std::future::pending().await
     }
 }

@@ -4,29 +4,33 @@
 //!  session or terminal task ─▶ talk ─▶ strand ─▶ line ═ connection of a transport ═ relay ─▶ engine there
 //! ```
 //!
-//! 1. [`Runtimes`] knows them all, by name. A wish for labels becomes a name by [`choose`] (pure).
+//! 1. [`Runtimes`] knows them all, by name: those of the settings, and those that were added, which are [`kept`]. A wish
+//!    for labels becomes names by [`choose`] (pure), of which the first that is reached is taken.
 //! 2. A [`Runtime`] has [`engines`] while somebody needs them: [`far`] reaches for one through a [`transport`], and keeps the
 //!    link. [`arrival`] is what our program does when it was copied to where it is needed.
 //! 3. [`line`] is that link with tasks above it and bytes below; [`talk`] speaks the usual protocol on a strand of it.
-//! 4. [`session`] is the task of a session whose processes are there. Whoever sends it messages cannot tell.
+//! 4. [`session`] is the task of a session whose processes are there, [`terminal`] that of a terminal. Whoever sends it messages cannot tell.
 
 pub mod arrival;
 pub mod choose;
 mod engines;
 pub mod far;
+mod kept;
 pub mod line;
 pub mod session;
 pub mod talk;
+pub mod terminal;
 pub mod transport;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use trl_proto::limits::Limits;
 use trl_proto::runtime::{
-    EngineInfo, HOST, Health, RuntimeInfo, RuntimeKind, RuntimeSpec, RuntimeState, RuntimeWish,
+    EngineInfo, HOST, RuntimeHealth, RuntimeInfo, RuntimeKind, RuntimeSpec, RuntimeState, RuntimeWish,
 };
 use trl_proto::system::{NoParams, Ping};
 use trl_proto::{Error, ErrorCode, Method};
@@ -35,9 +39,13 @@ use self::choose::Candidate;
 use self::engines::Engines;
 pub use self::engines::Place;
 use self::far::{Far, Hitch, Patience};
+use self::kept::Kept;
 use self::transport::{Orphans, Transport};
-use crate::seats::Seats;
+use crate::seats::{Seat, Seats};
 use crate::settings::RuntimeSettings;
+
+/// Of those that have the labels, so many are tried: each may take its time to turn out unreachable.
+const MOST_TRIED: usize = 3;
 
 /// A place where processes can live that is not here.
 #[derive(Debug)]
@@ -47,9 +55,18 @@ pub struct Runtime {
     connect: Duration,
     engines: Engines,
     seats: Seats,
+    /// Sessions that were sent here and have no seat yet.
+    coming: Seats,
     draining: AtomicBool,
-    /// From the settings, not added since.
-    configured: bool,
+    source: Source,
+}
+
+/// Who said that there is this runtime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Settings,
+    /// Somebody, since the daemon began or before that.
+    Added,
 }
 
 impl Runtime {
@@ -109,6 +126,7 @@ impl Runtime {
         RuntimeInfo {
             state: self.state(),
             sessions: self.seats.taken(),
+            reconnects: self.engines.reconnects(),
             trouble: all.iter().filter(|far| !far.is_up()).find_map(|far| far.trouble()).map(|e| e.message),
             engine: greeting.map(|g| EngineInfo {
                 version: g.version,
@@ -117,15 +135,15 @@ impl Runtime {
                 host: g.host,
                 pid: g.pid,
             }),
-            configured: self.configured,
+            configured: self.source == Source::Settings,
             spec: RuntimeSpec { name: Some(self.name.to_string()), ..self.spec.clone() },
         }
     }
 
     /// Asks its engine; one that has an engine for each session, who would make them.
-    pub async fn health(self: &Arc<Self>) -> Health {
+    pub async fn health(self: &Arc<Self>) -> RuntimeHealth {
         let outcome = self.ping().await;
-        Health {
+        RuntimeHealth {
             name: self.name.to_string(),
             healthy: outcome.is_ok(),
             round_trip_us: outcome.as_ref().ok().and_then(|took| u64::try_from(took.as_micros()).ok()),
@@ -155,11 +173,25 @@ impl Runtime {
             name: self.name.to_string(),
             labels: transport::labels(&self.spec),
             state: self.state(),
-            sessions: self.seats.taken(),
+            sessions: self.seats.taken() + self.coming.taken(),
             max_sessions: self.spec.max_sessions,
             weight: self.spec.weight.unwrap_or(1.0),
         }
     }
+
+    /// Resolves when it has no sessions and terminals.
+    pub async fn deserted(&self) {
+        self.seats.all_free().await;
+    }
+}
+
+/// A place that is there.
+#[derive(Debug)]
+pub struct Reached {
+    pub runtime: Arc<Runtime>,
+    pub far: Arc<Far>,
+    /// Until whoever is on the way has a seat, those who choose know of it by this.
+    _coming: Option<Seat>,
 }
 
 /// All there are.
@@ -167,15 +199,28 @@ impl Runtime {
 pub struct Runtimes {
     known: Mutex<BTreeMap<String, Arc<Runtime>>>,
     settings: RuntimeSettings,
+    kept: Kept,
 }
 
 impl Runtimes {
-    /// One that makes no sense is left out, and said.
-    pub fn new(settings: &RuntimeSettings) -> Self {
-        let runtimes = Self { known: Mutex::default(), settings: settings.clone() };
+    /// Those of the settings, and those that were added and are kept in `data_dir`. One that makes no sense, or has the
+    /// name of one of the settings, is left out, and said.
+    pub fn new(settings: &RuntimeSettings, data_dir: Option<&Path>) -> Self {
+        let kept = Kept::in_dir(data_dir);
+        let runtimes = Self { known: Mutex::default(), settings: settings.clone(), kept };
         for (name, spec) in &settings.known {
-            if let Err(error) = runtimes.add(name, spec.clone(), true) {
+            if let Err(error) = runtimes.know(name, spec.clone(), Source::Settings) {
                 tracing::error!(runtime = name, %error, "a runtime of the settings cannot be used");
+            }
+        }
+        for (name, spec) in runtimes.kept.all() {
+            if settings.known.contains_key(&name) {
+                tracing::warn!(
+                    runtime = name,
+                    "a runtime that was added gives way to the one of the settings"
+                );
+            } else if let Err(error) = runtimes.know(&name, spec, Source::Added) {
+                tracing::error!(runtime = name, %error, "a runtime that was added cannot be used");
             }
         }
         runtimes
@@ -185,7 +230,17 @@ impl Runtimes {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn add(&self, name: &str, spec: RuntimeSpec, configured: bool) -> Result<Arc<Runtime>, Error> {
+    /// One more, also for the next daemon.
+    pub fn add(&self, name: &str, spec: RuntimeSpec) -> Result<Arc<Runtime>, Error> {
+        let runtime = self.know(name, spec.clone(), Source::Added)?;
+        if let Err(error) = self.kept.add(name, spec) {
+            self.known().remove(name);
+            return Err(error);
+        }
+        Ok(runtime)
+    }
+
+    fn know(&self, name: &str, spec: RuntimeSpec, source: Source) -> Result<Arc<Runtime>, Error> {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || name.len() > 64 || !name.chars().all(fits) || name == HOST {
             return Err(Error::invalid(format!("{name:?} cannot be the name of a runtime"))
@@ -203,8 +258,9 @@ impl Runtimes {
             engines: Engines::new(transport, patience),
             spec,
             connect: self.settings.connect,
+            coming: Seats::new(usize::MAX),
             draining: AtomicBool::new(false),
-            configured,
+            source,
         });
         let mut known = self.known();
         if known.contains_key(name) {
@@ -220,21 +276,40 @@ impl Runtimes {
         })
     }
 
-    /// Where a session is to live: elsewhere, or here (none).
-    pub fn place(&self, wish: Option<&RuntimeWish>) -> Result<Option<Arc<Runtime>>, Error> {
+    /// Where a session or terminal is to live: here (none), or in the first place that turns out to be there. Nothing has
+    /// begun in one that does not.
+    pub async fn place(&self, wish: Option<&RuntimeWish>, whose: &str) -> Result<Option<Reached>, Error> {
+        let mut missed = None;
+        for runtime in self.places(wish)? {
+            let coming = runtime.coming.take();
+            match runtime.engine(whose).await {
+                Ok(far) => return Ok(Some(Reached { runtime, far, _coming: coming })),
+                Err(error) if error.code == ErrorCode::RuntimeUnavailable => {
+                    tracing::warn!(runtime = &*runtime.name, %error, "a runtime that was chosen is not there");
+                    missed = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        missed.map_or(Ok(None), Err)
+    }
+
+    /// Where it may live, best first; none is here.
+    fn places(&self, wish: Option<&RuntimeWish>) -> Result<Vec<Arc<Runtime>>, Error> {
         let usual = RuntimeWish::Named(self.settings.usual.clone());
         match wish.unwrap_or(&usual) {
-            RuntimeWish::Named(name) if name == HOST => Ok(None),
-            RuntimeWish::Named(name) => self.find(name).map(Some),
+            RuntimeWish::Named(name) if name == HOST => Ok(Vec::new()),
+            RuntimeWish::Named(name) => Ok(vec![self.find(name)?]),
             RuntimeWish::Any(wanted) => {
-                let all = self.known().values().map(|runtime| runtime.candidate()).collect();
-                let best = choose::choose(all, &wanted.any).into_iter().next().ok_or_else(|| {
-                    Error::new(ErrorCode::RuntimeUnavailable, "no runtime has these labels and a place left")
-                        .hint("see runtime.list")
-                        .detail("stage", "choose")
-                        .detail("began", false)
-                })?;
-                self.find(&best).map(Some)
+                let known = self.known();
+                let all = known.values().map(|runtime| runtime.candidate()).collect();
+                let best = choose::choose(all, &wanted.any).into_iter().take(MOST_TRIED);
+                let found: Vec<_> = best.filter_map(|name| known.get(&name).cloned()).collect();
+                if found.is_empty() {
+                    return Err(far::unavailable("choose", "no runtime has these labels and a place left")
+                        .hint("see runtime.list"));
+                }
+                Ok(found)
             }
         }
     }
@@ -243,26 +318,19 @@ impl Runtimes {
         self.known().values().map(|runtime| runtime.info()).collect()
     }
 
-    /// Those that were added while this daemon ran, to be known to the next.
-    pub fn added(&self) -> BTreeMap<String, RuntimeSpec> {
-        let known = self.known();
-        let added = known.iter().filter(|(_, runtime)| !runtime.configured);
-        added.map(|(name, runtime)| (name.clone(), runtime.spec.clone())).collect()
-    }
-
-    /// It takes no new sessions. When the last has ended it can be removed.
-    pub fn drain(&self, name: &str) -> Result<Arc<Runtime>, Error> {
-        let runtime = self.find(name)?;
-        runtime.draining.store(true, Ordering::Relaxed);
-        Ok(runtime)
+    /// It takes no new sessions, and the next daemon does not know it if it was added. Whether it does so only from now on.
+    pub fn drain(&self, runtime: &Runtime) -> Result<bool, Error> {
+        if runtime.source == Source::Added {
+            self.kept.remove(&runtime.name)?;
+        }
+        Ok(!runtime.draining.swap(true, Ordering::Relaxed))
     }
 
     /// Whatever it still has is lost with it.
-    pub async fn remove(&self, name: &str) -> Result<(), Error> {
-        let runtime = self.find(name)?;
-        self.known().remove(name);
+    pub async fn remove(&self, runtime: &Arc<Runtime>) {
+        // Meanwhile there may be another one of its name.
+        self.known().retain(|_, known| !Arc::ptr_eq(known, runtime));
         runtime.engines.end().await;
-        Ok(())
     }
 
     /// The daemon ends.
@@ -297,6 +365,7 @@ pub fn host(sessions: usize) -> RuntimeInfo {
     RuntimeInfo {
         state: RuntimeState::Up,
         sessions,
+        reconnects: 0,
         trouble: None,
         engine: Some(EngineInfo {
             version: env!("CARGO_PKG_VERSION").into(),

@@ -128,7 +128,7 @@ impl Calls {
 
     pub async fn call<T: DeserializeOwned>(&self, method: &str, params: &impl Serialize) -> Result<T, Error> {
         let params = serde_json::value::to_raw_value(params).map_err(|e| Error::internal(e.to_string()))?;
-        read(&*self.raw(method, params).await?)
+        read(&self.raw(method, params).await?)
     }
 }
 

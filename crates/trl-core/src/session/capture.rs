@@ -2,24 +2,29 @@
 //!
 //! 1. A state is asked for ([`Task::capture`]), is due, or is the last before the session closes. The idle shell prints
 //!    it ([`Phase::Dumping`]); the next command waits that long.
-//! 2. A fresh shell that is to have a state prints its own first. Only what differs is given to it
+//! 2. A question to a person waits for the state to be on the disk. Where one was asked another may follow, so the state is
+//!    put there ahead of it, as soon as the shell is idle.
+//! 3. A fresh shell that is to have a state prints its own first. Only what differs is given to it
 //!    ([`Phase::Restoring`]); if the state is a checkpoint's, it then prints its state again, and what is still
 //!    different is reported.
 //!
 //! The rollback point of [`recover`](super::recover) is the checkpoint after each command; nothing here is on its way.
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::path::Path;
 use std::time::Instant;
 
+use tokio::sync::oneshot;
 use trl_proto::checkpoint::{NotRestored, Origin, RestoredFrom, RestoredPart};
 use trl_proto::exec::ShellState;
-use trl_proto::{Error, ErrorCode};
+use trl_proto::{CheckpointId, Error, ErrorCode};
 use trl_store::redact::is_secret_name;
 use trl_sys::fifo::{self, Found};
 use zeroize::Zeroizing;
 
 use super::body::{Body, Saved, Snapshot};
+use super::clearing::Clearing;
 use super::messages::{Ending, Order, Reply, Stdin};
 use super::phase::{Dump, Phase, Then};
 use super::recover::{POINT_LIMIT, START_LIMIT};
@@ -28,6 +33,9 @@ use crate::checkpoint::{Around, Captured, Checkpoint, Remarks};
 use crate::random::Nonce;
 use crate::shell::state::{State, What, restore};
 use crate::shell::{Kind, script};
+
+/// Checkpoints made ahead of a question that does not come: a session whose commands are let through soon makes none.
+pub(crate) const MOST_AHEAD: u8 = 8;
 
 /// No number of commands: whatever was taken last is not what the shell has now.
 pub(super) const OUTDATED: u64 = u64::MAX;
@@ -45,7 +53,7 @@ impl Task {
     /// Somebody wants the state as it is between two commands.
     pub(super) fn capture(&mut self, reply: Reply<Captured>) {
         if self.ending.is_some() {
-            return drop(reply.send(Err(self.session.gone())));
+            return drop(reply.send(Err(self.front.session.gone())));
         }
         self.captures.push(reply);
         if matches!(self.phase, Phase::Absent) {
@@ -55,12 +63,12 @@ impl Task {
 
     /// Whether something ran since the state was last taken.
     pub(super) fn is_dirty(&self) -> bool {
-        self.session.public().commands != self.taken_at
+        self.front.session.public().commands != self.taken_at
     }
 
     /// Whether its state outlives the daemon.
     fn keeps_on_disk(&self) -> bool {
-        self.session.is_recorded() && self.engine.checkpoints.is_open()
+        self.front.session.is_recorded() && self.front.engine.checkpoints.is_open()
     }
 
     /// What a command brings along may not be kept, wherever its shell puts it.
@@ -76,7 +84,7 @@ impl Task {
 
     /// A command has ended: in a while its state is due on disk.
     pub(super) fn note_change(&mut self) {
-        let every = self.engine.settings.checkpoints.interval;
+        let every = self.front.engine.settings.checkpoints.interval;
         if self.keep_at.is_none() && !every.is_zero() && self.keeps_on_disk() {
             self.keep_at = Some(Instant::now() + every);
         }
@@ -85,11 +93,28 @@ impl Task {
     /// The idle shell is to print its state before anything else.
     pub(super) fn is_capture_due(&self) -> bool {
         let free = matches!(self.phase, Phase::Idle) && self.renewing.is_none() && self.renew_at.is_none();
-        free && (!self.captures.is_empty() || self.keep_at.is_some_and(|at| at <= Instant::now()))
+        let due = |at: Instant| at <= Instant::now();
+        free && (!self.captures.is_empty() || self.keep_at.is_some_and(due) || self.is_question_near())
+    }
+
+    /// A person may be asked about the next command, and it is not here yet: the question need not wait for the state then.
+    fn is_question_near(&self) -> bool {
+        self.ahead > 0
+            && self.front.queue.is_empty()
+            && self.front.held.is_none()
+            && self.is_dirty()
+            && self.keeps_on_disk()
     }
 
     pub(super) fn take_due_state(&mut self) {
-        let purpose = if self.captures.is_empty() { Dump::Keep(Origin::Interval) } else { Dump::Capture };
+        let purpose = if !self.captures.is_empty() {
+            Dump::Capture
+        } else if self.is_question_near() {
+            self.ahead -= 1;
+            Dump::Keep(Origin::Approval)
+        } else {
+            Dump::Keep(Origin::Interval)
+        };
         self.ask_state(purpose);
     }
 
@@ -159,10 +184,10 @@ impl Task {
 
     fn captured(&mut self, state: State, purpose: Dump) {
         self.phase = Phase::Idle;
-        self.taken_at = self.session.public().commands;
+        self.taken_at = self.front.session.public().commands;
         self.keep_at = None;
         let around = self.body.as_mut().map(around).unwrap_or_default();
-        let captured = self.session.captured(state, around, self.heard.lines());
+        let captured = self.front.session.captured(state, around, self.heard.lines());
         for reply in std::mem::take(&mut self.captures) {
             let _ = reply.send(Ok(captured.clone()));
         }
@@ -171,7 +196,7 @@ impl Task {
                 self.keep(captured, Origin::Close);
                 self.go_on_ending();
             }
-            Dump::Keep(Origin::Approval) => self.keep_and_ask(captured),
+            Dump::Keep(Origin::Approval) if self.front.held.is_some() => self.keep_and_ask(captured),
             Dump::Keep(origin) => self.keep(captured, origin),
             _ => {}
         }
@@ -179,36 +204,55 @@ impl Task {
     }
 
     /// Makes a checkpoint of it, soon on disk.
-    fn keep(&self, captured: Captured, origin: Origin) {
-        let saving = self.session.save(&self.engine.checkpoints, origin, captured, Remarks::default());
-        if !self.engine.checkpoints.is_open() {
+    fn keep(&mut self, captured: Captured, origin: Origin) {
+        let commands = captured.stand.commands;
+        let saving = self.front.session.save(&self.front.engine, origin, captured, Remarks::default());
+        if !self.front.engine.checkpoints.is_open() {
             return;
         }
-        let session = self.session.spec.id.clone();
+        let session = self.front.session.spec.id.clone();
+        let (done, saved) = oneshot::channel();
         tokio::spawn(async move {
-            if let Err(error) = saving.await {
+            let saved = saving.await.map(|info| info.checkpoint_id);
+            if let Err(error) = &saved {
                 tracing::warn!(sessionId = %session, %error, "a checkpoint stays in memory only");
             }
+            let _ = done.send(saved);
         });
+        self.saving = Some((commands, saved));
     }
 
     /// Before a command begins to wait for a person: the state it is to begin from, should the daemon not live to see the answer.
     pub(super) fn keep_before_asking(&mut self) {
-        let at = self.session.public().commands;
-        let saved = self.session.public().saved.clone().filter(|(_, commands)| *commands == at);
-        match saved {
+        self.ahead = MOST_AHEAD;
+        let at = self.front.session.public().commands;
+        let saved = self.front.session.public().saved.clone().filter(|(_, commands)| *commands == at);
+        let saving = self.saving.take_if(|(commands, _)| *commands == at);
+        match (saved, saving) {
             _ if !self.keeps_on_disk() => self.put_question(async { Ok(None) }),
-            Some((id, _)) if !self.is_dirty() => self.put_question(async { Ok(Some(id)) }),
-            _ => self.ask_state(Dump::Keep(Origin::Approval)),
+            _ if self.is_dirty() => self.ask_state(Dump::Keep(Origin::Approval)),
+            (Some((id, _)), _) => self.put_question(async { Ok(Some(id)) }),
+            (None, Some((_, saved))) => {
+                self.put_question(async { saved.await.map_err(cut_short)?.map(Some) })
+            }
+            (None, None) => self.ask_state(Dump::Keep(Origin::Approval)),
         }
+    }
+
+    fn put_question(
+        &mut self,
+        kept: impl Future<Output = Result<Option<CheckpointId>, Error>> + Send + 'static,
+    ) {
+        let shell = self.shell_kind().unwrap_or(Kind::Dash);
+        self.front.put_question(shell, kept);
     }
 
     /// On the disk before anybody is told.
     fn keep_and_ask(&mut self, mut captured: Captured) {
-        let Some(held) = &self.held else { return };
+        let Some(held) = &self.front.held else { return };
         captured.stand.pending_requests.push(held.id.clone());
-        let store = &self.engine.checkpoints;
-        let saving = self.session.save(store, Origin::Approval, captured, Remarks::default());
+        let saving =
+            self.front.session.save(&self.front.engine, Origin::Approval, captured, Remarks::default());
         self.put_question(async { saving.await.map(|info| Some(info.checkpoint_id)) });
     }
 
@@ -217,7 +261,7 @@ impl Task {
         self.put_question(async { Ok(None) });
         if self.ending.is_some() {
             // nor is it tried again
-            self.taken_at = self.session.public().commands;
+            self.taken_at = self.front.session.public().commands;
         }
         for reply in std::mem::take(&mut self.captures) {
             let error = Error::internal(format!("the shell's state could not be taken: {why}"));
@@ -229,8 +273,9 @@ impl Task {
 
     /// A fresh shell with the state of a checkpoint; everything that ran in the old one ends.
     pub(super) fn restore(&mut self, checkpoint: Box<Checkpoint>, reply: Reply<Restoration>) {
-        let running =
-            matches!(self.phase, Phase::Running(_)) || !self.queue.is_empty() || self.held.is_some();
+        let running = matches!(self.phase, Phase::Running(_))
+            || !self.front.queue.is_empty()
+            || self.front.held.is_some();
         if running || self.ending.is_some() || self.restore_reply.is_some() {
             return drop(reply.send(Err(super::state::Denial::Busy.error())));
         }
@@ -273,7 +318,7 @@ impl Task {
             }
             refused => {
                 let why = refused.and_then(Result::err).map(|e| e.to_string()).unwrap_or_default();
-                tracing::warn!(session = %self.session.spec.id, why, "a state could not be restored");
+                tracing::warn!(session = %self.front.session.spec.id, why, "a state could not be restored");
                 self.forget_restore();
                 self.report_restore(Err(Error::internal("the state could not be given to the shell")));
                 self.shell_is_up(then, ShellState::Reset, 0);
@@ -304,7 +349,7 @@ impl Task {
         if let Some(checkpoint) = checkpoint {
             let cwd = self.body.as_ref().and_then(|b| b.shell.as_ref()).map(|s| s.cwd.clone());
             let report = report(&checkpoint, now, &found);
-            let mut public = self.session.public();
+            let mut public = self.front.session.public();
             public.working_dir = cwd.unwrap_or_default();
             public.last_execution.clone_from(&checkpoint.manifest.stand.last_execution);
             let lost = public.restored_from.take().map_or(0, |from| from.lost_commands);
@@ -348,13 +393,17 @@ impl Task {
                 shell.taking_on = None;
             }
         }
-        tracing::warn!(session = %self.session.spec.id, "a state could not be restored");
+        tracing::warn!(session = %self.front.session.spec.id, "a state could not be restored");
         self.report_restore(Err(Error::new(
             ErrorCode::ShellStartFailed,
             "a shell that takes on this state does not live; the session has a fresh one",
         )));
         self.restart(then);
     }
+}
+
+fn cut_short(_: oneshot::error::RecvError) -> Error {
+    Error::internal("the checkpoint was not made to its end")
 }
 
 fn tell_dump(body: &mut Body, nonce: Nonce) -> std::io::Result<()> {

@@ -6,18 +6,14 @@
 
 use std::time::{Duration, Instant};
 
-use trl_proto::event::Happening;
-use trl_proto::exec::{Outcome, ShellState};
+use trl_proto::exec::ShellState;
 use trl_proto::session::{OnExit, SessionState};
-use trl_store::failpoint;
 use trl_sys::reap::Exit;
 
 use super::messages::Ending;
 use super::phase::{Done, Phase, Then};
 use super::run::{self, End, Run};
 use super::task::Task;
-use crate::clock::Stamp;
-use crate::diagnostics;
 
 /// How often a command is handed to the next shell because one died without reading it.
 pub(super) const MOST_TRIES: u8 = 3;
@@ -27,7 +23,7 @@ const SOON_OVER: Duration = Duration::from_millis(50);
 
 impl Task {
     pub(super) fn take_run(&mut self) -> Option<Box<Run>> {
-        self.busy = None;
+        self.front.busy = None;
         match std::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Running(run) => Some(run),
             other => {
@@ -68,7 +64,7 @@ impl Task {
         if let Some(body) = &mut self.body {
             run::tidy(body, &run.order);
         }
-        self.renew_at = Some(match self.session.spec.renewal {
+        self.renew_at = Some(match self.front.session.spec.renewal {
             trl_proto::session::Renewal::Exact => at,
             trl_proto::session::Renewal::Idle => at + self.quiet(run.started),
         });
@@ -96,7 +92,7 @@ impl Task {
             // The shell died before it read the command: the next one gets it.
             self.forget_unheard();
             run.order.tries += 1;
-            self.queue.push_front(run.order);
+            self.front.queue.push_front(run.order);
             return self.recover(Then::Replace);
         }
         let Some(body) = &mut self.body else { return };
@@ -107,7 +103,7 @@ impl Task {
         run::tidy(body, &run.order);
         let own_exit = run.stop.is_none() && matches!(run.died, Some(Exit::Code(_)));
         let ends_session =
-            body.shell.is_none() || (self.session.spec.on_exit == OnExit::Terminate && own_exit);
+            body.shell.is_none() || (self.front.session.spec.on_exit == OnExit::Terminate && own_exit);
         // What was ended on request or for a limit has left nothing behind.
         let alone = body.shell.is_none() && run.stop.is_none() && self.ending.is_none();
         let done = Box::new(Done { run: *run, at });
@@ -170,9 +166,9 @@ impl Task {
                     background.iter().filter(|p| !done.run.older.contains(p)).map(|p| p.pid).collect();
                 body.background = background;
                 let cwd = body.shell.as_ref().map(|s| s.cwd.clone());
-                (fresh, cwd.unwrap_or_else(|| self.session.spec.working_dir.clone()))
+                (fresh, cwd.unwrap_or_else(|| self.front.session.spec.working_dir.clone()))
             }
-            None => (Vec::new(), self.session.spec.working_dir.clone()),
+            None => (Vec::new(), self.front.session.spec.working_dir.clone()),
         };
         let end = End { at: done.at, shell, lost, background, cwd };
         if let Some(shell) = self.body.as_mut().and_then(|b| b.shell.as_mut()) {
@@ -184,72 +180,12 @@ impl Task {
 
     pub(super) fn publish(&mut self, run: &Run, end: End) {
         let mut outcome = run.outcome(end);
-        if let Some(sandbox) = self.session.spec.sandbox.here() {
+        if let Some(sandbox) = self.front.session.spec.sandbox.here() {
             outcome.sandbox = sandbox.report();
             outcome.denied = run.denied(sandbox, &outcome);
         }
-        let execution = &run.order.execution;
-        let happening = Happening::ExecFinished {
-            session_id: Some(self.session.spec.id.clone()),
-            terminal_id: None,
-            execution_id: execution.id.clone(),
-            exit_code: outcome.exit_code,
-            timed_out: outcome.timed_out,
-            cancelled: outcome.cancelled,
-        };
-        self.engine.counters.note_end(&outcome);
-        if let Some(request) = &run.order.clearance.request {
-            self.engine.desk.ran(request);
-        }
-        {
-            let mut public = self.session.public();
-            public.running = None;
-            public.last_execution = Some(execution.id.clone());
-            if public.working_dir != outcome.working_dir {
-                public.working_dir.clone_from(&outcome.working_dir);
-            }
-            public.last_activity = Stamp::now();
-        }
-        if self.queue.is_empty() && self.ending.is_none() && !matches!(self.phase, Phase::Over) {
-            self.set_state(SessionState::Idle);
-        }
-        self.free_since = Some(Instant::now());
-        failpoint("exec.ended");
-        self.note_end(run, &outcome);
-        execution.finish(outcome);
-        self.engine.executions.retire(execution);
-        self.engine.events.emit(&self.session.spec.owner, happening);
-        failpoint("exec.told");
-    }
-
-    /// For the history and the log.
-    fn note_end(&self, run: &Run, outcome: &Outcome) {
-        self.engine.records.ended(&self.session, &run.order, outcome);
-        let status = match outcome {
-            Outcome { cancelled: true, .. } => "cancelled",
-            Outcome { timed_out: true, .. } => "timed_out",
-            Outcome { exit_code: 0, .. } => "ok",
-            _ => "failed",
-        };
-        let (session, execution) = (&self.session.spec.id, &outcome.execution_id);
-        diagnostics::execution_end(session, execution, outcome.duration_ms, status);
-    }
-
-    /// The session is resident.
-    pub(super) fn note_ready(&self) {
-        let spec = &self.session.spec;
-        diagnostics::session_ready(&spec.id, spec.case_id());
-        self.engine.records.session(&self.session);
-        failpoint("session.ready");
-    }
-
-    pub(super) fn set_state(&self, state: SessionState) {
-        let mut public = self.session.public();
-        if public.state != state {
-            public.state = state;
-            drop(public);
-            let session_id = self.session.spec.id.clone();
-            self.engine.events.emit(&self.session.spec.owner, Happening::SessionState { session_id, state });
-        }
+        let rests =
+            self.front.queue.is_empty() && self.ending.is_none() && !matches!(self.phase, Phase::Over);
+        self.front.publish(&run.order, outcome, rests.then_some(SessionState::Idle));
     }
 }

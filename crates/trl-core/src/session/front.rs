@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use tokio::sync::oneshot;
 use trl_proto::event::Happening;
 use trl_proto::exec::Outcome;
 use trl_proto::session::SessionState;
 use trl_proto::{Error, ErrorCode, ExecutionId};
 use trl_store::{Durability, failpoint};
 
+use super::clearing::Held;
 use super::handle::Session;
 use super::messages::{Ending, Order};
 use super::state::{self, Request, Verdict};
@@ -24,6 +26,10 @@ pub(crate) struct Front {
     pub(crate) session: Arc<Session>,
     pub(crate) engine: Arc<Engine>,
     pub(crate) queue: VecDeque<Order>,
+    /// The command that waits for a person; those behind it stand in line.
+    pub(crate) held: Option<Held>,
+    /// A request of it is on record, and so is the session.
+    pub(crate) on_record: bool,
     /// Held while a command runs.
     pub(crate) busy: Option<Seat>,
     /// Since when the next command would not have had to wait for one before it.
@@ -42,7 +48,8 @@ pub(crate) enum Taking {
 
 impl Front {
     pub(crate) fn new(engine: Arc<Engine>, session: Arc<Session>, seat: Seat) -> Self {
-        Self { session, engine, queue: VecDeque::new(), busy: None, free_since: None, seat: Some(seat) }
+        let (queue, held, on_record) = (VecDeque::new(), None, false);
+        Self { session, engine, queue, held, on_record, busy: None, free_since: None, seat: Some(seat) }
     }
 
     // ---- standing in line
@@ -205,30 +212,45 @@ impl Front {
         }
     }
 
-    /// Nothing of it is left but its info.
-    pub(crate) fn over(&mut self, into: Ending, reason: &str) {
+    /// What is shown from here on, while the rest of it goes.
+    pub(crate) fn leave(&self, into: Ending, reason: &str) {
         self.session.set_keeper(0);
-        let state = match into {
+        let mut public = self.session.public();
+        public.state = match into {
             Ending::Closed => SessionState::Closed,
             Ending::Terminated => SessionState::Terminated,
         };
-        {
-            let mut public = self.session.public();
-            public.state = state;
-            public.pid = None;
-            public.running = None;
-            public.ended = Some((reason.into(), Instant::now()));
-        }
+        public.pid = None;
+        public.running = None;
+        public.ended = Some((reason.into(), Instant::now()));
+    }
+
+    /// Nothing of it is left but its info.
+    pub(crate) fn over(&mut self, reason: String) {
         self.session.spec.secrets.forget();
-        for order in std::mem::take(&mut self.queue) {
+        for order in self.take_held(None).into_iter().chain(std::mem::take(&mut self.queue)) {
             self.publish_never_ran(&order);
         }
         self.engine.records.session_changed(&self.session, Durability::Durable);
         failpoint("session.ended");
-        let (session_id, reason) = (self.session.spec.id.clone(), reason.to_string());
+        let (session_id, state) = (self.session.spec.id.clone(), self.session.state());
         self.engine
             .events
             .emit(&self.session.spec.owner, Happening::SessionEnded { session_id, state, reason });
         self.seat = None;
+    }
+
+    /// Tells who waits for the end, once what is kept of it is on disk, or gone from there.
+    pub(crate) fn tell_over(&self, into: Ending, replies: Vec<oneshot::Sender<()>>) {
+        let (session, engine) = (Arc::clone(&self.session), Arc::clone(&self.engine));
+        tokio::spawn(async move {
+            session.saved().await;
+            if into == Ending::Terminated {
+                engine.forget_checkpoints(&session).await;
+            }
+            for reply in replies {
+                let _ = reply.send(());
+            }
+        });
     }
 }

@@ -17,7 +17,7 @@ use super::messages::{Ending, Message};
 use super::spec::{Elsewhere, Secrets, Spec};
 use super::state::Denial;
 use crate::approval::Rules;
-use crate::checkpoint::{Around, Captured, Checkpoint, Checkpoints, Hidden, Manifest, Remarks, Stand};
+use crate::checkpoint::{Around, Captured, Checkpoint, Hidden, Manifest, Remarks, Stand};
 use crate::clock::Stamp;
 use crate::engine::Engine;
 use crate::env::Env;
@@ -250,15 +250,16 @@ impl Session {
     /// Makes a checkpoint and has it put on the disk. It is waited for before the session is opened again.
     pub(crate) fn save(
         self: &Arc<Self>,
-        store: &Arc<Checkpoints>,
+        engine: &Arc<Engine>,
         origin: CheckpointOrigin,
         captured: Captured,
         remarks: Remarks,
     ) -> impl Future<Output = Result<CheckpointInfo, Error>> + use<> {
-        let (saving, session, store) = (Saving::of(self), Arc::clone(self), Arc::clone(store));
+        let (saving, session, engine) = (Saving::of(self), Arc::clone(self), Arc::clone(engine));
         let (done, heard) = oneshot::channel();
         tokio::task::spawn_blocking(move || {
             let checkpoint = Checkpoint::new(origin, captured).with(remarks);
+            let store = &engine.checkpoints;
             let saved = store.save(&checkpoint);
             match &saved {
                 Ok(_) => session.public().note_saved(&checkpoint.manifest),
@@ -266,7 +267,8 @@ impl Session {
             }
             drop(saving);
             let _ = done.send(saved.map(|size| checkpoint.manifest.info(size)));
-            store.prune(&session.spec.id, origin);
+            let id = &session.spec.id;
+            store.prune(id, origin, &engine.desk.states_awaited(id));
         });
         async move {
             heard.await.unwrap_or_else(|_| Err(Error::internal("the checkpoint was not made to its end")))

@@ -4,11 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use trl_proto::event::Happening;
 use trl_proto::exec::ShellState;
-use trl_proto::session::SessionState;
 use trl_proto::{Error, ErrorCode};
-use trl_store::{Durability, failpoint};
 use trl_sys::tree::{self};
 
 use super::body::Body;
@@ -27,13 +24,13 @@ const MOST_STARTS_LOST: u8 = 3;
 impl Task {
     /// Starts the program; without processes so far, also its keeper.
     pub(super) fn open(&mut self, then: Then) {
-        let body = match Body::open(&self.engine, &self.session.spec) {
+        let body = match Body::open(&self.front.engine, &self.front.session.spec) {
             Ok(body) => body,
             Err(error) => return self.start_failed_with(then, error),
         };
-        self.session.public().limits = body.cage.as_ref().map(|cage| cage.info.clone());
+        self.front.session.public().limits = body.cage.as_ref().map(|cage| cage.info.clone());
         self.body = Some(body);
-        match &self.session.spec.program {
+        match &self.front.session.spec.program {
             Program::Shell { .. } => {
                 self.place_checkpoint();
                 self.restart(then);
@@ -44,10 +41,10 @@ impl Task {
 
     pub(super) fn start_direct(&mut self) {
         let (Some(mut order), Some(body)) = (self.direct.take(), &mut self.body) else { return };
-        self.engine.records.about_to_begin(&self.session, &mut order);
-        let cwd = self.session.spec.working_dir.clone();
+        self.front.engine.records.about_to_begin(&self.front.session, &mut order);
+        let cwd = self.front.session.spec.working_dir.clone();
         let started = Run::direct(order, body).and_then(|run| {
-            body.spawn(&self.engine, &self.session.spec, &cwd, crate::random::Nonce::random())?;
+            body.spawn(&self.front.engine, &self.front.session.spec, &cwd, crate::random::Nonce::random())?;
             Ok(run)
         });
         match started {
@@ -63,9 +60,9 @@ impl Task {
             // cancelled before it began
             stop.hurry();
         }
-        self.session.public().direct = Some(run.order.execution.id.clone());
-        self.announce_session();
-        self.announce(&mut run);
+        self.front.session.public().direct = Some(run.order.execution.id.clone());
+        self.front.announce_session();
+        self.front.announce(&mut run.order, run.started);
         self.phase = Phase::Running(run);
         self.prepare_next_keeper();
         if let Some(created) = self.created.take() {
@@ -75,22 +72,17 @@ impl Task {
 
     /// For the next session, once the reply has gone out.
     pub(super) fn prepare_next_keeper(&self) {
-        let engine = Arc::clone(&self.engine);
+        let engine = Arc::clone(&self.front.engine);
         tokio::spawn(async move {
             tokio::task::yield_now().await;
             engine.prepare_keeper();
         });
     }
 
-    pub(super) fn announce_session(&self) {
-        let (session_id, shell) = (self.session.spec.id.clone(), self.session.spec.program_name());
-        self.engine.events.emit(&self.session.spec.owner, Happening::SessionCreated { session_id, shell });
-    }
-
     pub(super) fn start_failed(&mut self, error: Error) {
         if self.starts_lost < MOST_STARTS_LOST
             && matches!(self.phase, Phase::Starting { .. })
-            && self.body.as_mut().is_some_and(|b| b.mend(&self.engine))
+            && self.body.as_mut().is_some_and(|b| b.mend(&self.front.engine))
         {
             self.starts_lost += 1;
             return self.start_again();
@@ -99,7 +91,7 @@ impl Task {
             Ok(then) => then,
             // Whoever waits for the session refuses it, once nothing of that is left.
             Err(Phase::Running(run)) if self.created.is_none() => {
-                self.engine.executions.refuse(&run.order.execution, error.clone());
+                self.front.engine.executions.refuse(&run.order.execution, error.clone());
                 Then::Open
             }
             Err(_) => Then::Open,
@@ -120,7 +112,7 @@ impl Task {
     }
 
     pub(super) fn start_failed_with(&mut self, then: Then, error: Error) {
-        tracing::warn!(session = %self.session.spec.id, %error, "a shell did not start");
+        tracing::warn!(session = %self.front.session.spec.id, %error, "a shell did not start");
         if let Then::Publish(done) = then {
             self.publish_done(*done, ShellState::Ended, 0);
         }
@@ -134,8 +126,8 @@ impl Task {
     }
 
     pub(super) fn refuse_queue(&mut self, error: &Error) {
-        for order in self.direct.take().into_iter().chain(std::mem::take(&mut self.queue)) {
-            self.engine.executions.refuse(&order.execution, error.clone());
+        for order in self.direct.take().into_iter().chain(std::mem::take(&mut self.front.queue)) {
+            self.front.engine.executions.refuse(&order.execution, error.clone());
         }
     }
 
@@ -163,8 +155,8 @@ impl Task {
     /// Ends the session; `ending` says into what.
     pub(super) fn end(&mut self, into: Ending, manner: Manner, reason: String) {
         self.plan_end(into, reason, None);
-        for order in self.take_held(None).into_iter().chain(std::mem::take(&mut self.queue)) {
-            self.publish_never_ran(order);
+        for order in self.front.take_held(None).into_iter().chain(std::mem::take(&mut self.front.queue)) {
+            self.front.publish_never_ran(&order);
         }
         match (&mut self.phase, manner) {
             (Phase::LettingGo { .. } | Phase::Over, _) => {}
@@ -172,7 +164,7 @@ impl Task {
             (_, Manner::Forced) => self.let_go(),
             (Phase::Ending(_), Manner::Graceful) => {}
             (Phase::Running(run), Manner::Graceful) => {
-                let grace = self.engine.settings.grace;
+                let grace = self.front.engine.settings.grace;
                 match &mut run.stop {
                     Some(stop) => stop.harden(Signal::TERM, grace),
                     None => run.end_early(Stop::new(Why::Cancel, Signal::TERM, grace)),
@@ -204,10 +196,10 @@ impl Task {
             _ => None,
         };
         if let Some(order) = run.as_mut().and_then(|run| run.order.clearance.probe_for.take()) {
-            return self.publish_never_ran(*order);
+            return self.front.publish_never_ran(&order);
         }
         if let (Some(mut run), Some(body)) = (run, &mut self.body) {
-            let grace = self.engine.settings.grace;
+            let grace = self.front.engine.settings.grace;
             if run.stop.is_none() {
                 run.end_early(Stop::new(Why::Cancel, Signal::KILL, grace));
             }
@@ -235,7 +227,7 @@ impl Task {
         if let Some(body) = &mut self.body {
             body.drop_standby();
         }
-        self.phase = Phase::Ending(Stop::new(Why::Cancel, Signal::TERM, self.engine.settings.grace));
+        self.phase = Phase::Ending(Stop::new(Why::Cancel, Signal::TERM, self.front.engine.settings.grace));
         self.look_ending();
     }
 
@@ -278,7 +270,7 @@ impl Task {
 
     /// Somebody killed the keeper. What was below it is killed by the zygote; the session starts anew.
     pub(super) fn keeper_lost(&mut self) {
-        tracing::warn!(session = %self.session.spec.id, "a keeper was killed");
+        tracing::warn!(session = %self.front.session.spec.id, "a keeper was killed");
         self.starts_lost += 1;
         if self.starts_lost > MOST_STARTS_LOST {
             self.body = None;
@@ -291,7 +283,7 @@ impl Task {
         let then = match (phase.into_then(), &mut self.body) {
             (Err(Phase::Running(run)), _) if run.order.clearance.probe_for.is_some() => {
                 if let Some(order) = run.order.clearance.probe_for {
-                    self.queue.push_front(*order);
+                    self.front.queue.push_front(*order);
                 }
                 Then::Replace
             }
@@ -306,7 +298,7 @@ impl Task {
         self.refuse_captures("its keeper was killed");
         let lost = Error::internal("its keeper was killed while the state was restored");
         self.report_restore(Err(lost));
-        self.session.set_keeper(0);
+        self.front.session.set_keeper(0);
         self.renewing = None;
         let direct = self.body.take().is_some_and(|body| body.shell.is_none());
         if direct {
@@ -323,9 +315,9 @@ impl Task {
     /// Its keeper removes its directories, whatever is in them.
     fn note_leftovers(&self) {
         let own = self.body.as_ref().map(|body| body.files.base());
-        let tmp = self.session.spec.sandbox.here().and_then(|sandbox| sandbox.tmp_dir.as_deref());
+        let tmp = self.front.session.spec.sandbox.here().and_then(|sandbox| sandbox.tmp_dir.as_deref());
         for dir in own.into_iter().chain(tmp).filter(|dir| dir.exists()) {
-            tracing::warn!(session = %self.session.spec.id, dir = %dir.display(), "a directory could not be removed");
+            tracing::warn!(session = %self.front.session.spec.id, dir = %dir.display(), "a directory could not be removed");
         }
     }
 
@@ -334,55 +326,24 @@ impl Task {
         self.rescue_pending();
         self.rescue_running();
         self.phase = Phase::Over;
-        self.session.set_keeper(0);
         let mut plan = self.ending.take();
         let (into, reason) =
             plan.as_ref().map_or((Ending::Terminated, "ended".to_string()), |p| (p.into, p.reason.clone()));
-        let state = match into {
-            Ending::Closed => SessionState::Closed,
-            Ending::Terminated => SessionState::Terminated,
-        };
-        {
-            let mut public = self.session.public();
-            public.state = state;
-            public.pid = None;
-            public.running = None;
-            public.ended = Some((reason.clone(), Instant::now()));
-        }
+        self.front.leave(into, &reason);
         if let Some(done) = plan.as_mut().and_then(|p| p.last.take()) {
             self.publish_done(*done, ShellState::Ended, 0);
         }
         self.note_leftovers();
         self.body = None;
-        self.session.spec.secrets.forget();
-        for order in self.take_held(None).into_iter().chain(std::mem::take(&mut self.queue)) {
-            self.publish_never_ran(order);
-        }
-        self.engine.records.session_changed(&self.session, Durability::Durable);
-        failpoint("session.ended");
-        let session_id = self.session.spec.id.clone();
-        self.engine
-            .events
-            .emit(&self.session.spec.owner, Happening::SessionEnded { session_id, state, reason });
-        self.seat = None;
+        self.front.over(reason);
         if let (Some(created), Some(error)) =
             (self.created.take(), plan.as_mut().and_then(|p| p.failure.take()))
         {
             let _ = created.send(Err(error));
         }
         self.refuse_captures("the session ended");
-        self.report_restore(Err(self.session.gone()));
+        self.report_restore(Err(self.front.session.gone()));
         let Some(EndPlan { replies, .. }) = plan else { return };
-        let (session, engine) = (Arc::clone(&self.session), Arc::clone(&self.engine));
-        tokio::spawn(async move {
-            // The caller hears of the end once what is kept of it is on disk, or gone from there.
-            session.saved().await;
-            if into == Ending::Terminated {
-                engine.forget_checkpoints(&session).await;
-            }
-            for reply in replies {
-                let _ = reply.send(());
-            }
-        });
+        self.front.tell_over(into, replies);
     }
 }

@@ -30,7 +30,7 @@ impl Task {
         let Some(body) = &mut self.body else { return };
         let keeper = body.keeper;
         let Some(Verdict::Exceeded(limit)) = body.cage.as_mut().map(|cage| cage.look(keeper)) else { return };
-        tracing::info!(session = %self.session.spec.id, limit = limit.name(), "a limit was met");
+        tracing::info!(session = %self.front.session.spec.id, limit = limit.name(), "a limit was met");
         match &mut self.phase {
             Phase::Running(run) => {
                 // What is short for all is not asked back politely, nor from this command only.
@@ -40,7 +40,7 @@ impl Task {
                         body.kill_background();
                         Stop::under_way(why, Signal::KILL, Duration::ZERO)
                     }
-                    _ => Stop::new(why, Signal::TERM, self.engine.settings.grace),
+                    _ => Stop::new(why, Signal::TERM, self.front.engine.settings.grace),
                 });
                 self.look();
             }
@@ -53,7 +53,7 @@ impl Task {
         let Phase::Running(run) = &mut self.phase else { return };
         if run.stop.is_none() {
             let why = Why::Limit(Limit::OutputBytes);
-            run.end_early(Stop::new(why, Signal::TERM, self.engine.settings.grace));
+            run.end_early(Stop::new(why, Signal::TERM, self.front.engine.settings.grace));
             self.look();
         }
     }

@@ -11,6 +11,7 @@ use trl_proto::{Error, ExecutionId, RequestId};
 
 use super::capture::Restoration;
 use super::state::WhenBusy;
+use crate::approval::probe::Found;
 use crate::approval::{Answer, Asked, Judgement};
 use crate::checkpoint::{Captured, Checkpoint};
 use crate::engine::Engine;
@@ -94,8 +95,17 @@ pub struct Clearance {
     pub approved: Option<Approved>,
     /// In answer to this request.
     pub request: Option<RequestId>,
+    /// It is no command: a gateway wants to know what these names stand for.
+    pub lookup: Option<Lookup>,
     /// It is nobody's command: it asks the shell what the names of this one stand for.
     pub probe_for: Option<Box<Order>>,
+}
+
+/// Names, and who wants to know what they stand for.
+#[derive(Debug)]
+pub struct Lookup {
+    pub names: Vec<String>,
+    pub reply: Reply<Found>,
 }
 
 impl Order {

@@ -22,6 +22,7 @@ pub mod alarm;
 mod approval;
 pub mod body;
 pub mod capture;
+pub(crate) mod clearing;
 mod finish;
 pub(crate) mod front;
 pub mod handle;

@@ -75,7 +75,7 @@ impl Task {
         let shell = self.body.as_ref().and_then(|b| b.shell.as_ref());
         let none = shell.is_some_and(|s| s.standby.is_none() && s.snapshot.is_none());
         // A clone is only safe from what the next command does once it has said that it is up.
-        let due = self.renew_at.is_some() && (none || self.session.spec.renewal == Renewal::Exact);
+        let due = self.renew_at.is_some() && (none || self.front.session.spec.renewal == Renewal::Exact);
         due || self.renewing.is_some()
     }
 
@@ -88,10 +88,10 @@ impl Task {
         }
         if body.standby().is_none() {
             // The last one may have died of it; while a command ran nothing could be done about that.
-            body.mend(&self.engine);
+            body.mend(&self.front.engine);
         }
         if let Err(e) = body.files.complete() {
-            return tracing::warn!(session = %self.session.spec.id, error = %e, "no rollback point");
+            return tracing::warn!(session = %self.front.session.spec.id, error = %e, "no rollback point");
         }
         let before = body.children_before_clone();
         let (Some(_), Some(shell)) = (body.main, &mut body.shell) else { return };
@@ -110,7 +110,7 @@ impl Task {
             return self.ask_state(if rebase { Dump::Rebase } else { Dump::Point });
         }
         if let Err(e) = shell.control.tell(shell.slot, verb, nonce) {
-            return tracing::warn!(session = %self.session.spec.id, error = %e, "no rollback point");
+            return tracing::warn!(session = %self.front.session.spec.id, error = %e, "no rollback point");
         }
         body.files.wipe_command();
         {
@@ -122,7 +122,7 @@ impl Task {
                 before,
                 cwd,
                 commands,
-                _busy: self.engine.count_running(),
+                _busy: self.front.engine.count_running(),
             });
         }
     }
@@ -161,7 +161,7 @@ impl Task {
         };
         match proc {
             None => {
-                tracing::warn!(session = %self.session.spec.id, "a clone came up and was gone again");
+                tracing::warn!(session = %self.front.session.spec.id, "a clone came up and was gone again");
                 body.kill_strays();
                 self.try_renewal_again();
             }
@@ -213,7 +213,7 @@ impl Task {
 
     /// With nothing to do anywhere, the shell gets the cost of having been forked behind it.
     fn warm_up(&self) {
-        if self.engine.is_busy() {
+        if self.front.engine.is_busy() {
             return;
         }
         let shell = self.body.as_ref().and_then(|b| b.shell.as_ref());
@@ -233,7 +233,7 @@ impl Task {
             renewing.until = Instant::now() + POINT_LIMIT;
             return;
         }
-        tracing::warn!(session = %self.session.spec.id, "the rollback point could not be renewed");
+        tracing::warn!(session = %self.front.session.spec.id, "the rollback point could not be renewed");
         self.renewing = None;
         // While a command runs, a stray cannot be told from what the command started; it is one of its processes then.
         if let (Phase::Idle | Phase::Awaiting { .. }, Some(body)) = (&self.phase, &mut self.body) {
@@ -248,7 +248,7 @@ impl Task {
         const MOST: u8 = 2;
         self.renewals_failed = self.renewals_failed.saturating_add(1);
         if let (Phase::Idle, Some(body), true) = (&self.phase, &mut self.body, self.renewals_failed <= MOST) {
-            body.mend(&self.engine);
+            body.mend(&self.front.engine);
             self.renew_at = Some(Instant::now());
         }
     }
@@ -305,10 +305,10 @@ impl Task {
 
     /// The older point stays, and with it the count of commands that a rollback would undo.
     pub(super) fn dump_failed(&mut self, why: &str) {
-        tracing::warn!(session = %self.session.spec.id, why, "the state could not be printed");
+        tracing::warn!(session = %self.front.session.spec.id, why, "the state could not be printed");
         self.close_room();
         if let Some(body) = &mut self.body {
-            body.mend(&self.engine);
+            body.mend(&self.front.engine);
         }
         let purpose = match &self.phase {
             Phase::Dumping { purpose, .. } => purpose,
@@ -325,7 +325,7 @@ impl Task {
                 self.phase = Phase::Idle;
                 self.refuse_captures(why);
                 // not again before something has changed
-                self.taken_at = self.session.public().commands;
+                self.taken_at = self.front.session.public().commands;
                 self.keep_at = None;
                 if self.ending.is_some() {
                     return self.go_on_ending();
@@ -349,7 +349,7 @@ impl Task {
     /// The shell is gone: its clone takes over, or a fresh one.
     pub(super) fn recover(&mut self, then: Then) {
         // From here on nothing that was on its way can report.
-        let mended = self.body.as_mut().is_some_and(|b| b.mend(&self.engine));
+        let mended = self.body.as_mut().is_some_and(|b| b.mend(&self.front.engine));
         if let Some(renewing) = &self.renewing {
             // A shell that does not know its pid cannot go on before its clone is up, so that one is of no use.
             if self.body.as_ref().and_then(|b| b.shell.as_ref()).is_some_and(|s| s.kind.knows_its_pid())
@@ -391,7 +391,7 @@ impl Task {
         };
         let Some(body) = &mut self.body else { return };
         body.set_main(standby.proc);
-        self.session.public().pid = Some(standby.proc.pid);
+        self.front.session.public().pid = Some(standby.proc.pid);
         let Some(shell) = &mut body.shell else { return };
         shell.slot = standby.slot;
         shell.cwd = standby.cwd;
@@ -405,7 +405,7 @@ impl Task {
         let Some(body) = &mut self.body else { return };
         body.drop_standby();
         body.end_old_listeners();
-        body.mend(&self.engine);
+        body.mend(&self.front.engine);
         let Some(shell) = &mut body.shell else { return };
         match &shell.snapshot {
             Some(snapshot) => shell.cwd.clone_from(&snapshot.cwd),
@@ -419,7 +419,7 @@ impl Task {
             cage.make_room();
         }
         let nonce = Nonce::random();
-        match body.spawn(&self.engine, &self.session.spec, &cwd, nonce) {
+        match body.spawn(&self.front.engine, &self.front.session.spec, &cwd, nonce) {
             Ok(()) => {
                 let until = Instant::now() + START_LIMIT;
                 self.phase = Phase::Starting { nonce, until, then, reported: false };
@@ -434,7 +434,7 @@ impl Task {
     /// The last known directory is gone: it is for the keeper to find out, since asking may take for ever.
     pub(super) fn start_in_root(&mut self) -> bool {
         let shell = self.body.as_mut().and_then(|b| b.shell.as_mut()).filter(|s| s.cwd != "/");
-        let (Some(shell), true) = (shell, self.session.state() != SessionState::Creating) else {
+        let (Some(shell), true) = (shell, self.front.session.state() != SessionState::Creating) else {
             return false;
         };
         shell.cwd = "/".into();
@@ -465,9 +465,9 @@ impl Task {
             Then::Open => {
                 self.prepare_next_keeper();
                 if let Some(created) = self.created.take() {
-                    self.announce_session();
-                    self.set_state(SessionState::Ready);
-                    self.note_ready();
+                    self.front.announce_session();
+                    self.front.set_state(SessionState::Ready);
+                    self.front.note_ready();
                     let _ = created.send(Ok(()));
                 }
             }
@@ -488,12 +488,13 @@ impl Task {
     }
 
     fn count(&self, state: ShellState) {
-        let counters = &self.engine.counters;
+        let counters = &self.front.engine.counters;
         Counters::add(if state == ShellState::RolledBack { &counters.rollbacks } else { &counters.resets });
-        let session_id = self.session.spec.id.clone();
-        self.engine
-            .events
-            .emit(&self.session.spec.owner, Happening::ShellReplaced { session_id, shell_state: state });
+        let session_id = self.front.session.spec.id.clone();
+        self.front.engine.events.emit(
+            &self.front.session.spec.owner,
+            Happening::ShellReplaced { session_id, shell_state: state },
+        );
     }
 
     pub(super) fn reset(&mut self, reply: Reply<()>) {
@@ -506,15 +507,15 @@ impl Task {
         self.refuse_captures("the shell was reset");
         self.from = None;
         self.taken_at = super::capture::OUTDATED;
-        self.session.public().restored_from = None;
+        self.front.session.public().restored_from = None;
         let Some(body) = &mut self.body else { return drop(reply.send(Ok(()))) };
         if body.shell.is_none() {
             return drop(reply.send(Err(Error::invalid("a direct command has no shell to reset"))));
         }
         if let Some(shell) = &mut body.shell {
-            shell.cwd.clone_from(&self.session.spec.working_dir);
+            shell.cwd.clone_from(&self.front.session.spec.working_dir);
         }
-        self.session.public().working_dir.clone_from(&self.session.spec.working_dir);
+        self.front.session.public().working_dir.clone_from(&self.front.session.spec.working_dir);
         self.created = Some(reply);
         self.replace_shell();
     }

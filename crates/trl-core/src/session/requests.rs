@@ -1,24 +1,21 @@
 //! What a session's task is asked: running, cancelling, feeding and signalling commands.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use rustix::process::Signal;
-use trl_proto::event::Happening;
 use trl_proto::session::SessionState;
 use trl_proto::{Error, ErrorCode};
 use trl_store::failpoint;
 use trl_sys::tree::{self};
 
+use super::clearing::Clearing;
+use super::front::Taking;
 use super::messages::{AfterInput, Cancel, End as EndMessage, Ending, Manner, Message, Order, Reply};
 use super::phase::{Phase, Then};
 use super::run::Run;
-use super::state::{self, Request, Verdict};
+use super::state::{self};
 use super::stop::{Stop, Why};
 use super::task::Task;
-use crate::clock::Stamp;
-use crate::diagnostics;
-use crate::engine::Counters;
 
 /// Input that may wait for a command that does not read it.
 const MOST_WAITING_INPUT: usize = 16 << 20;
@@ -38,10 +35,10 @@ impl Task {
             Message::Restore { checkpoint, reply } => self.restore(checkpoint, reply),
             Message::End(EndMessage { into, manner, reason, reply }) => {
                 self.plan_end(into, reason.clone(), reply);
-                let recorded = self.session.is_recorded();
+                let recorded = self.front.session.is_recorded();
                 let keeps = recorded && into == Ending::Closed && manner == Manner::Graceful;
                 if let (true, Some(plan)) =
-                    (keeps && self.engine.settings.checkpoints.on_close, &mut self.ending)
+                    (keeps && self.front.engine.settings.checkpoints.on_close, &mut self.ending)
                 {
                     plan.keeps_state = true;
                 }
@@ -50,32 +47,9 @@ impl Task {
         }
     }
 
-    pub(super) fn take_order(&mut self, order: Order) {
-        let limit = self.engine.settings.max_commands_per_session;
-        let taken = self.session.public().commands + self.queue.len() as u64;
-        let refusal = if self.ending.is_some() {
-            Some(self.session.gone())
-        } else if limit > 0 && taken >= limit {
-            Some(
-                Error::new(
-                    ErrorCode::SessionLimitExceeded,
-                    format!("the session has run its {limit} commands"),
-                )
-                .hint("create a new session"),
-            )
-        } else if self.queue.len() >= self.engine.settings.max_queue {
-            Some(Error::new(ErrorCode::SessionBusy, "the session's queue is full"))
-        } else {
-            match state::decide(self.session.state(), Request::Run(order.busy)) {
-                Verdict::Deny(denial) => Some(denial.error()),
-                Verdict::Accept | Verdict::Later | Verdict::Already => None,
-            }
-        };
-        if let Some(error) = refusal {
-            return self.engine.executions.refuse(&order.execution, error);
-        }
-        self.set_state(SessionState::Running);
-        self.queue.push_back(order);
+    fn take_order(&mut self, order: Order) {
+        let taking = if self.ending.is_some() { Taking::Nothing } else { Taking::Commands };
+        self.front.enqueue(order, taking);
         self.try_next();
     }
 
@@ -84,25 +58,25 @@ impl Task {
         if self.ending.is_some() {
             return;
         }
-        if matches!(self.phase, Phase::Absent) && !self.queue.is_empty() {
+        if matches!(self.phase, Phase::Absent) && !self.front.queue.is_empty() {
             self.open(Then::Open);
         }
-        while matches!(self.phase, Phase::Idle) && self.held.is_none() && !self.must_renew_first() {
+        while matches!(self.phase, Phase::Idle) && self.front.held.is_none() && !self.must_renew_first() {
             if self.is_restore_due() {
                 return self.begin_restore();
             }
             if self.is_capture_due() {
                 return self.take_due_state();
             }
-            let Some(order) = self.queue.pop_front() else { return };
+            let Some(order) = self.front.queue.pop_front() else { return };
             self.weigh(order);
         }
     }
 
     fn is_at_rest(&mut self) -> bool {
-        let quiet = matches!(self.phase, Phase::Idle | Phase::Absent) && self.queue.is_empty();
+        let quiet = matches!(self.phase, Phase::Idle | Phase::Absent) && self.front.queue.is_empty();
         quiet
-            && self.held.is_none()
+            && self.front.held.is_none()
             && self.body.as_mut().is_none_or(|body| body.find_background().is_empty())
     }
 
@@ -112,75 +86,42 @@ impl Task {
         if !body.background.is_empty() {
             body.background = body.find_background();
         }
-        self.engine.records.about_to_begin(&self.session, &mut order);
+        self.front.engine.records.about_to_begin(&self.front.session, &mut order);
         failpoint("exec.marked");
         match Run::begin(order, body) {
             Err(refused) => {
                 let (mut order, error) = *refused;
-                if order.tries == 0 && body.mend(&self.engine) {
+                if order.tries == 0 && body.mend(&self.front.engine) {
                     order.tries += 1;
-                    return self.queue.push_front(order);
+                    return self.front.queue.push_front(order);
                 }
                 self.refuse_order(&order, error);
             }
             Ok(mut run) => {
                 failpoint("exec.begun");
-                self.busy = self.engine.count_running();
-                self.announce(&mut run);
+                self.front.announce(&mut run.order, run.started);
                 self.phase = Phase::Running(Box::new(run));
             }
         }
     }
 
-    pub(super) fn announce(&self, run: &mut Run) {
-        Counters::add(&self.engine.counters.commands);
-        let execution = Arc::clone(&run.order.execution);
-        {
-            let mut public = self.session.public();
-            public.commands += 1;
-            public.last_activity = Stamp::now();
-            public.running = Some(Arc::clone(&execution));
-        }
-        self.set_state(SessionState::Running);
-        self.note_start(run);
-        let session_id = Some(self.session.spec.id.clone());
-        self.engine.events.emit(
-            &self.session.spec.owner,
-            Happening::ExecStarted { session_id, terminal_id: None, execution_id: execution.id.clone() },
-        );
-    }
-
-    /// For the history, the figures and the log.
-    fn note_start(&self, run: &mut Run) {
-        self.engine.records.began(&mut run.order);
-        let Run { order, started, .. } = run;
-        diagnostics::execution_start(&self.session.spec.id, &order.execution.id);
-        if order.clearance.request.is_none() {
-            let since = self.free_since.map_or(order.received, |free| free.max(order.received));
-            let took = started.saturating_duration_since(since).as_micros();
-            let counters = &self.engine.counters;
-            counters.build_us.fetch_add(u64::try_from(took).unwrap_or(u64::MAX), Ordering::Relaxed);
-            Counters::add(&counters.builds);
-        }
-    }
-
     pub(super) fn cancel(&mut self, cancel: Cancel) {
-        if let Some(order) = self.take_held(cancel.execution.as_ref()) {
+        if let Some(order) = self.front.take_held(cancel.execution.as_ref()) {
             let execution = Arc::clone(&order.execution);
-            self.publish_never_ran(order);
+            self.front.publish_never_ran(&order);
             self.settle_down();
             let _ = cancel.reply.send(Ok(execution));
             return self.try_next();
         }
         if let Some(id) = &cancel.execution
-            && let Some(at) = self.queue.iter().position(|o| o.execution.id == *id)
-            && let Some(order) = self.queue.remove(at)
+            && let Some(at) = self.front.queue.iter().position(|o| o.execution.id == *id)
+            && let Some(order) = self.front.queue.remove(at)
         {
             let execution = Arc::clone(&order.execution);
-            self.publish_never_ran(order);
+            self.front.publish_never_ran(&order);
             let publishes = matches!(self.phase.then(), Some(Then::Publish(_)));
-            if self.queue.is_empty() && !publishes && !matches!(self.phase, Phase::Running(_)) {
-                self.set_state(SessionState::Idle);
+            if self.front.queue.is_empty() && !publishes && !matches!(self.phase, Phase::Running(_)) {
+                self.front.set_state(SessionState::Idle);
             }
             let _ = cancel.reply.send(Ok(execution));
             return;
@@ -201,12 +142,6 @@ impl Task {
         }
         let _ = cancel.reply.send(Ok(meant));
         self.look();
-    }
-
-    /// A queued command that was cancelled, or whose session ended.
-    pub(super) fn publish_never_ran(&mut self, order: Order) {
-        let cwd = self.session.public().working_dir.clone();
-        order.never_ran(&self.engine, cwd);
     }
 
     pub(super) fn input(
@@ -254,7 +189,8 @@ impl Task {
             _ => return drop(reply.send(Err(state::Denial::NotRunning.error()))),
         };
         run.touched = true;
-        let hit = super::task::targets(run, body).into_iter().filter(|p| tree::signal(*p, signal)).count();
+        let hit =
+            super::task::all_targets(run, body).into_iter().filter(|p| tree::signal(*p, signal)).count();
         let _ = reply.send(Ok(hit as u64));
     }
 }

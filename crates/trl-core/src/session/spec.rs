@@ -353,8 +353,9 @@ impl Spec {
         approval::boundary(&self.sandbox, apart)
     }
 
+    /// Also of one that is not there any more.
     pub fn runtime_name(&self) -> &str {
-        self.elsewhere.as_ref().map_or(HOST, |elsewhere| &elsewhere.runtime.name)
+        self.origin.runtime.as_deref().unwrap_or(HOST)
     }
 
     /// The kind of its shell, if it has one.

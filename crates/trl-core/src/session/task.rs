@@ -14,23 +14,22 @@
 //! [`finish`](super::finish) an execution's end, [`recover`](super::recover) the rollback point,
 //! [`capture`](super::capture) the shell's state as text, [`lifetime`](super::lifetime) the session's own start and end.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use trl_proto::exec::ShellState;
 use trl_proto::session::SessionState;
-use trl_proto::{Error, ErrorCode};
+use trl_proto::{CheckpointId, Error, ErrorCode};
 use trl_sys::link::{Notice, Stage};
 use trl_sys::reap::Exit;
 use trl_sys::tree::{self, Proc};
 
 use super::alarm::Alarm;
-use super::approval::Held;
 use super::body::Body;
 use super::capture::Restoration;
+use super::front::Front;
 use super::handle::Session;
 use super::messages::{Ending, Manner, Message, Order, Reply};
 use super::phase::{Dump, EndPlan, Phase, Renewing, Then};
@@ -47,14 +46,10 @@ const INBOX: usize = 32;
 const MOST_SAID: usize = 16 * 1024;
 
 pub struct Task {
-    pub(super) session: Arc<Session>,
-    pub(super) engine: Arc<Engine>,
+    pub(super) front: Front,
     pub(super) inbox: mpsc::Receiver<Message>,
     pub(super) body: Option<Body>,
     pub(super) phase: Phase,
-    pub(super) queue: VecDeque<Order>,
-    /// The command that waits for a person; those behind it stand in line.
-    pub(super) held: Option<Held>,
     pub(super) ending: Option<EndPlan>,
     /// Whoever waits for the session to be up.
     pub(super) created: Option<Reply<()>>,
@@ -70,14 +65,10 @@ pub struct Task {
     pub(super) renew_at: Option<Instant>,
     /// When the last command ended.
     pub(super) last_end: Option<Instant>,
-    /// Since when the next command would not have had to wait for one before it.
-    pub(super) free_since: Option<Instant>,
     /// A clone that is on its way; the next command waits for it.
     pub(super) renewing: Option<Renewing>,
     /// Renewals that failed in a row.
     pub(super) renewals_failed: u8,
-    /// Held while a command runs.
-    pub(super) busy: Option<Seat>,
     /// What its commands were given in confidence.
     pub(super) heard: Heard,
     /// Who waits for its shell's state.
@@ -86,12 +77,14 @@ pub struct Task {
     pub(super) taken_at: u64,
     /// When its state is due on disk.
     pub(super) keep_at: Option<Instant>,
+    /// Checkpoints it may still make ahead of a question.
+    pub(super) ahead: u8,
+    /// The checkpoint that was last on its way to the disk, and how many commands it had run then.
+    pub(super) saving: Option<(u64, oneshot::Receiver<Result<CheckpointId, Error>>)>,
     /// What its next fresh shell is to begin with.
     pub(super) from: Option<Box<Checkpoint>>,
     /// Who waits for that.
     pub(super) restore_reply: Option<Reply<Restoration>>,
-    /// Its place among the sessions the daemon may have.
-    pub(super) seat: Option<Seat>,
 }
 
 /// Starts the task of a session; `created` hears when its program is up.
@@ -104,13 +97,10 @@ pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Star
     };
     let taken_at = session.public().commands;
     let mut task = Task {
-        session,
-        engine,
+        front: Front::new(engine, session, seat),
         inbox,
         body: None,
         phase: Phase::Absent,
-        queue: VecDeque::new(),
-        held: None,
         ending: None,
         created,
         direct,
@@ -119,21 +109,20 @@ pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Star
         replaced: None,
         renew_at: None,
         last_end: None,
-        free_since: None,
         renewing: None,
         renewals_failed: 0,
-        busy: None,
         heard: Heard::default(),
         captures: Vec::new(),
         taken_at,
         keep_at: None,
+        ahead: 0,
+        saving: None,
         from,
         restore_reply: None,
-        seat: Some(seat),
     };
     if task.created.is_none() {
-        task.set_state(SessionState::Ready);
-        task.note_ready();
+        task.front.set_state(SessionState::Ready);
+        task.front.note_ready();
     }
     tokio::spawn(async move {
         if task.created.is_some() {
@@ -194,7 +183,7 @@ impl Task {
         self.inbox.close();
         while let Ok(message) = self.inbox.try_recv() {
             if let Message::Run(order) = message {
-                self.engine.executions.refuse(&order.execution, self.session.gone());
+                self.front.engine.executions.refuse(&order.execution, self.front.session.gone());
             }
         }
     }
@@ -262,7 +251,7 @@ impl Task {
             if run.too_loud {
                 return self.silence();
             }
-            if self.engine.is_shared() {
+            if self.front.engine.is_shared() {
                 run.rest();
             }
         }
@@ -273,15 +262,15 @@ impl Task {
         match notice {
             Notice::Hello { keeper } => {
                 body.keeper = keeper;
-                self.session.set_keeper(keeper);
+                self.front.session.set_keeper(keeper);
             }
             Notice::Started { pid, missing } => {
-                if let Some(sandbox) = self.session.spec.sandbox.here() {
+                if let Some(sandbox) = self.front.session.spec.sandbox.here() {
                     sandbox.lacks(missing);
                 }
                 // A process that is already dead has no start time; its exit is on the way.
                 body.set_main(tree::identify(pid).unwrap_or(Proc { pid, start: 0 }));
-                self.session.public().pid = Some(pid);
+                self.front.session.public().pid = Some(pid);
                 if body.shell.is_none() {
                     self.direct_is_up();
                 } else if matches!(self.phase, Phase::Starting { reported: true, .. }) {
@@ -290,7 +279,7 @@ impl Task {
             }
             Notice::Failed { stage: Stage::Chdir, .. } if self.start_in_root() => {}
             Notice::Failed { stage, errno } => {
-                let sandbox = self.session.spec.sandbox.here().map(|s| &**s);
+                let sandbox = self.front.session.spec.sandbox.here().map(|s| &**s);
                 let error = super::body::failed_to_start(stage, errno, sandbox);
                 self.start_failed(error);
             }
@@ -374,7 +363,7 @@ impl Task {
         match (&mut self.phase, report) {
             (Phase::Running(run), Report::Ran { nonce, code, cwd }) if nonce == run.nonce => {
                 run.reported = Some(code);
-                if let Some(body) = self.body.as_mut().filter(|_| self.session.spec.sandbox.is_some()) {
+                if let Some(body) = self.body.as_mut().filter(|_| self.front.session.spec.sandbox.is_some()) {
                     // Told before the program went on, and so before this report.
                     body.link.listen();
                     body.link.take_refused().into_iter().for_each(|(pid, op)| run.heard_refused(pid, op));
@@ -410,7 +399,7 @@ impl Task {
         match &mut self.phase {
             Phase::Running(run) => {
                 if run.stop.is_none() && run.deadline.is_some_and(|d| now >= d) {
-                    run.end_early(Stop::new(run.overdue, Signal::TERM, self.engine.settings.grace));
+                    run.end_early(Stop::new(run.overdue, Signal::TERM, self.front.engine.settings.grace));
                 }
                 let rested = run.rests.take_if(|until| now >= *until).is_some();
                 if rested || run.paused.is_some_and(|until| now >= until) {
@@ -420,7 +409,7 @@ impl Task {
             }
             Phase::Ending(_) => self.look_ending(),
             Phase::LettingGo { until, .. } if now >= *until => {
-                tracing::error!(session = %self.session.spec.id, "a keeper did not end in time");
+                tracing::error!(session = %self.front.session.spec.id, "a keeper did not end in time");
                 // The zygote ends what it leaves behind.
                 if let Some(keeper) = self.body.as_ref().and_then(|b| tree::identify(b.keeper)) {
                     tree::signal(keeper, Signal::KILL);
@@ -540,8 +529,17 @@ enum Event {
 
 /// Everything the command started that is still alive, and the shell itself unless it has reported.
 pub(super) fn targets(run: &Run, body: &Body) -> Vec<Proc> {
+    found_below(run, body, tree::all_below)
+}
+
+/// The same for who looks only once, and may miss none.
+pub(super) fn all_targets(run: &Run, body: &Body) -> Vec<Proc> {
+    found_below(run, body, tree::below_for_sure)
+}
+
+fn found_below(run: &Run, body: &Body, look: fn(i32, &[Proc]) -> Vec<Proc>) -> Vec<Proc> {
     let spared: Vec<Proc> = run.older.iter().copied().chain(body.standby()).collect();
-    let mut found = tree::all_below(body.keeper, &spared);
+    let mut found = look(body.keeper, &spared);
     if run.reported.is_some() {
         found.retain(|p| !body.is_main(p.pid));
     }

@@ -27,13 +27,17 @@ pub(super) fn text(kind: Kind) -> &'static str {
     }
 }
 
+/// Two forks for the functions cost more than all the rest, so a shell that has none is spared them. A bash without `compgen`
+/// cannot say so, nor can a restricted one.
 const BASH: &str = r#"\builtin printf 'c\0%s\0u\0' "${PWD-}"; \builtin umask; \builtin printf '\0'
 case $# in 0) ;; *) \builtin printf 'q\0%s\0' "$@";; esac
 \builtin printf 't\0'; \builtin trap -p; \builtin printf '\0o\0'; \builtin shopt -p; \builtin set +o
 \builtin printf '\0a\0'; \builtin alias -p; \builtin printf '\0v\0'; \builtin declare -p
 \builtin printf '\0m\0'; \builtin declare -F; \builtin printf '\0'
+if \builtin compgen -W x -- x >/dev/null && ! \builtin compgen -A function >/dev/null; then :; else
 ( \builtin trap - DEBUG ERR RETURN; \builtin set +eu; \builtin mapfile -t __trf <<<"$(\builtin declare -F)"
 for __trg in "${__trf[@]}"; do case $__trg in ?*) __trg=${__trg##* }; \builtin printf 'f %s\0' "$__trg"; \builtin declare -f -- "$__trg"; \builtin printf '\0';; esac; done )
+fi
 \builtin printf 'z\0\0'"#;
 
 /// Without `printeightbit` bytes that are no text are printed so that zsh itself cannot read them back: `\M-\n` is both

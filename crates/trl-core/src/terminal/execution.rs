@@ -15,7 +15,7 @@ use crate::execution::{Early, Phase, millis};
 use crate::sandbox::denial::{self, Evidence, undecorated};
 
 /// The program runs.
-pub(super) fn begin(engine: &Engine, terminal: &Terminal) {
+pub(crate) fn begin(engine: &Engine, terminal: &Terminal) {
     let Some(execution) = &terminal.execution else { return };
     Counters::add(&engine.counters.commands);
     execution.start(Instant::now());
@@ -28,7 +28,7 @@ pub(super) fn begin(engine: &Engine, terminal: &Terminal) {
 }
 
 /// Nothing of it is left, and everything it wrote is in its log.
-pub(super) fn finish(engine: &Engine, terminal: &Terminal, exit: Exit, early: Option<Early>, refused: &[Op]) {
+pub(crate) fn finish(engine: &Engine, terminal: &Terminal, exit: Exit, early: Option<Early>, refused: &[Op]) {
     let Some(execution) = &terminal.execution else { return };
     let Phase::Running { since } = execution.phase() else { return };
     execution.stdout.close();

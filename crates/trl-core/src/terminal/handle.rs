@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use trl_proto::limits::{LimitsInfo, Usage};
 use trl_proto::terminal::{TerminalInfo, TerminalState};
 use trl_proto::{Error, ErrorCode};
@@ -42,6 +42,8 @@ pub struct Terminal {
     news: broadcast::Sender<News>,
     inbox: mpsc::Sender<Message>,
     keeper: AtomicI32,
+    /// How far somebody has come who must not miss a byte, and whom its program waits for.
+    pub followed: watch::Sender<u64>,
     /// What its program is, when it was started as an execution: gets all of its output, and its end.
     pub execution: Option<Arc<Execution>>,
 }
@@ -166,6 +168,7 @@ impl Terminal {
             news: broadcast::Sender::new(MOST_NEWS),
             inbox: sender,
             keeper: AtomicI32::new(0),
+            followed: watch::Sender::new(u64::MAX),
             execution,
             spec,
         });
@@ -180,6 +183,23 @@ impl Terminal {
         self.public().ended.is_some()
     }
 
+    /// Bytes that whoever must not miss any is behind.
+    fn behind(&self) -> u64 {
+        self.tape.head().saturating_sub(*self.followed.borrow())
+    }
+
+    /// Bytes that the model, or such a follower, is behind.
+    pub(super) fn lag(&self) -> u64 {
+        self.model.lag().max(self.behind())
+    }
+
+    /// Resolves when both are at most so far behind. Cancel-safe.
+    pub(crate) async fn caught_up(&self, most: u64) {
+        self.model.caught_up(most).await;
+        let mut followed = self.followed.subscribe();
+        while self.behind() > most && followed.changed().await.is_ok() {}
+    }
+
     pub fn keeper(&self) -> i32 {
         self.keeper.load(Ordering::Relaxed)
     }
@@ -188,7 +208,7 @@ impl Terminal {
         self.keeper.store(pid, Ordering::Relaxed);
     }
 
-    pub(super) fn tell_news(&self, news: News) {
+    pub(crate) fn tell_news(&self, news: News) {
         // nobody may be listening
         let _ = self.news.send(news);
     }
@@ -265,7 +285,7 @@ impl Terminal {
             head: self.tape.head(),
             ring_start: self.tape.start(),
             clients: public.clients.len() as u64,
-            runtime: "host".into(),
+            runtime: self.spec.runtime_name().into(),
             created_at: self.created.rfc3339(),
             last_activity: public.last_activity.rfc3339(),
             env_keys: self.spec.env_keys(),

@@ -8,7 +8,7 @@
 //! 8. [`open`] makes what a task begins with. 9. [`execution`] is what a program that was started as one tells of itself, [`allowance`] what it may use.
 
 mod allowance;
-mod execution;
+pub(crate) mod execution;
 pub mod handle;
 mod keyframes;
 pub mod model;
@@ -20,6 +20,27 @@ pub mod spec;
 pub mod tape;
 pub mod task;
 mod times;
+
+use std::sync::Arc;
+
+use crate::engine::Engine;
+use crate::runtime;
+use crate::seats::Seat;
+use crate::session::messages::Reply;
+
+/// Starts the task of a terminal, wherever its program is to live.
+pub fn spawn(
+    engine: Arc<Engine>,
+    terminal: Arc<Terminal>,
+    wires: handle::Wires,
+    seat: Seat,
+    created: Reply<()>,
+) {
+    match terminal.spec.elsewhere.is_some() {
+        false => task::spawn(engine, terminal, wires, seat, created),
+        true => runtime::terminal::spawn(engine, terminal, wires, seat, created),
+    }
+}
 
 pub use handle::{Terminal, Viewer};
 pub use pump::Floods;

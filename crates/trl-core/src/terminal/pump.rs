@@ -59,9 +59,9 @@ impl Pump {
 
     /// Resolves when there is something to read and the model is not too far behind. Cancel-safe.
     pub(super) async fn ready(&self, ear: &Ear) {
-        let (model, most) = (&self.terminal.model, self.most_lag());
-        if model.lag() > most {
-            model.caught_up(most / 2).await;
+        let most = self.most_lag();
+        if self.terminal.lag() > most {
+            self.terminal.caught_up(most / 2).await;
         }
         ear.readable().await;
     }
@@ -69,7 +69,7 @@ impl Pump {
     /// What has come, but no more than a turn's worth; how much.
     pub(super) fn turn(&self, ear: &Ear) -> usize {
         let mut taken = 0;
-        while taken < TURN && self.terminal.model.lag() <= self.most_lag() {
+        while taken < TURN && self.terminal.lag() <= self.most_lag() {
             match self.read(|buffer| ear.read(buffer)) {
                 Some(n) if n >= LITTLE => taken += n,
                 // Mostly all there is; whoever waits for it is served before we look again.
@@ -91,7 +91,7 @@ impl Pump {
 
     fn read_all(&self, lag: u64) {
         let mut taken = 0;
-        while taken < LAST_WORDS && self.terminal.model.lag() <= lag {
+        while taken < LAST_WORDS && self.terminal.lag() <= lag {
             match self.read(|buffer| self.source.read(buffer)) {
                 Some(n) => taken += n,
                 None => break,

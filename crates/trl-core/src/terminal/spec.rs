@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use trl_proto::far::Resolved;
 use trl_proto::limits::Limits;
+use trl_proto::runtime::HOST;
 use trl_proto::terminal::{CreateParams, SizePolicy};
 use trl_proto::{Error, TerminalId};
 use trl_sys::pty::Size;
@@ -11,8 +13,9 @@ use trl_sys::pty::Size;
 use crate::case::Case;
 use crate::env::{Env, Inherited};
 use crate::limits::asked::{Widening, resolve as resolve_limits};
+use crate::runtime::Runtime;
 use crate::sandbox::Boundary;
-use crate::session::spec::{Asked, Home, Secrets, checked_name, environ, find, plain_argv};
+use crate::session::spec::{Asked, Home, Secrets, checked_env, checked_name, environ, find, plain_argv};
 use crate::settings::Settings;
 use crate::workspace::checked_id;
 
@@ -37,6 +40,16 @@ pub struct Spec {
     /// What its programs may use; as asked for until it is [within the settings](Spec::within_settings).
     pub limits: Limits,
     pub sandbox: Boundary,
+    /// Where its program lives, when that is not here.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// A runtime, and what it is asked for there; secrets stand apart.
+#[derive(Debug)]
+pub struct Elsewhere {
+    pub runtime: Arc<Runtime>,
+    pub is_apart: bool,
+    pub wish: Box<CreateParams>,
 }
 
 /// What every client of ours understands, whatever the daemon was started in.
@@ -92,7 +105,34 @@ impl Spec {
             scrollback: usize::try_from(scrollback).unwrap_or(usize::MAX),
             limits: params.limits.unwrap_or_default(),
             sandbox: Boundary::None,
+            elsewhere: None,
         })
+    }
+
+    /// One that lives elsewhere, with what the engine there knows of it.
+    pub fn found(
+        mut params: CreateParams,
+        owner: &Arc<str>,
+        found: Resolved,
+        (runtime, is_apart): (Arc<Runtime>, bool),
+        settings: &Settings,
+    ) -> Result<Self, Error> {
+        let secrets = Secrets::new(checked_env(params.secret_env.take().unwrap_or_default())?);
+        let wish = Box::new(params.clone());
+        let here = CreateParams {
+            shell: None,
+            argv: Some(vec!["/bin/sh".into()]),
+            working_dir: Some("/".into()),
+            ..params
+        };
+        let spec = Self::resolve(here, owner, &Inherited::default(), settings)?;
+        let Resolved { argv, env, working_dir, sandbox, .. } = found;
+        let elsewhere = Some(Elsewhere { runtime, is_apart, wish });
+        Ok(Self { argv, env, working_dir, secrets, sandbox: sandbox.into(), elsewhere, ..spec })
+    }
+
+    pub fn runtime_name(&self) -> &str {
+        self.elsewhere.as_ref().map_or(HOST, |elsewhere| &elsewhere.runtime.name)
     }
 
     /// With the limits that hold for whoever asked for it.

@@ -28,6 +28,7 @@ mod print;
 mod quote;
 mod record;
 mod run;
+mod runtime;
 mod sandbox;
 mod send;
 mod session;
@@ -116,6 +117,9 @@ enum Command {
     /// List, show, check and trust the profiles sessions are created from
     #[command(subcommand)]
     Case(case::CaseCommand),
+    /// List, add, ask and remove the places where sessions can live
+    #[command(subcommand)]
+    Runtime(runtime::RuntimeCommand),
     /// Make, list and revoke tokens for agents, viewers and operators
     #[command(subcommand)]
     Token(token::TokenCommand),
@@ -207,6 +211,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Approve(args) => talk(&base, async |config| approve::approve(config, args).await),
         Command::Reject(args) => talk(&base, async |config| approve::reject(config, args).await),
         Command::Case(command) => talk(&base, async |config| case::run(config, command).await),
+        Command::Runtime(command) => talk(&base, async |config| runtime::run(config, command).await),
         Command::Token(command) => talk(&base, async |config| token::run(config, command).await),
         Command::Events(args) => talk(&base, async |config| events::follow(config, args).await),
         Command::Mcp => talk(&base, async |config| {

@@ -24,6 +24,7 @@ use trl_proto::{ExecutionId, Method, SessionId};
 
 use super::case::CaseArgs;
 use super::failure::{Failure, READER_GONE};
+use super::runtime::RuntimeArgs;
 use super::sandbox::{self, SandboxArgs};
 use super::{forward, quote, session};
 use crate::client::{self, Auth, Client, ClientError, Start};
@@ -57,6 +58,8 @@ pub(super) struct RunArgs {
     queue: bool,
     #[command(flatten)]
     case: CaseArgs,
+    #[command(flatten)]
+    runtime: RuntimeArgs,
     /// Write nothing to stderr but what the command does; failures of TRL itself are still told
     #[arg(short, long)]
     quiet: bool,
@@ -93,16 +96,31 @@ impl Autostart {
     }
 }
 
-/// Where a command runs: what was asked for; in a session its own place, else its case's or ours.
+/// Where something begins that nobody gave a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Directory {
+    /// In its own: that of a session, or of another machine.
+    Its,
+    /// In its case's, or in ours.
+    Ours,
+}
+
+impl Directory {
+    pub(super) fn of(session: Option<&SessionId>, runtime: &RuntimeArgs) -> Self {
+        if session.is_some() { Self::Its } else { runtime.directory() }
+    }
+}
+
+/// Where it begins.
 pub(super) async fn working_dir(
     client: &Client,
     asked: Option<&Path>,
-    session: Option<&SessionId>,
+    otherwise: Directory,
     case: &CaseArgs,
 ) -> Result<Option<String>, Failure> {
-    match session {
-        Some(_) => asked.map(absolute).transpose(),
-        None => case.start_dir(client, asked).await,
+    match otherwise {
+        Directory::Its => asked.map(absolute).transpose(),
+        Directory::Ours => case.start_dir(client, asked).await,
     }
 }
 
@@ -150,7 +168,8 @@ async fn params(
         Some(session) => Some(session::resolve(client, session).await?),
         None => None,
     };
-    let working_dir = working_dir(client, args.cwd.as_deref(), session_id.as_ref(), &args.case).await?;
+    let otherwise = Directory::of(session_id.as_ref(), &args.runtime);
+    let working_dir = working_dir(client, args.cwd.as_deref(), otherwise, &args.case).await?;
     Ok(RunParams {
         session_id,
         command,
@@ -163,6 +182,7 @@ async fn params(
         sandbox: args.sandbox.params(),
         case_id: args.case.case,
         workspace_id: args.case.workspace,
+        runtime: args.runtime.wish(),
         ..RunParams::default()
     })
 }

@@ -15,7 +15,8 @@ use trl_proto::{Method, SessionId, by_name};
 use super::case::CaseArgs;
 use super::failure::Failure;
 use super::print::{self, Format, Output};
-use super::run::{Autostart, assignment};
+use super::run::{Autostart, assignment, working_dir};
+use super::runtime::RuntimeArgs;
 use super::sandbox::SandboxArgs;
 use super::table::Table;
 use crate::client::{self, Auth, Client, Start};
@@ -71,6 +72,8 @@ pub(super) struct NewArgs {
     sandbox: SandboxArgs,
     #[command(flatten)]
     case: CaseArgs,
+    #[command(flatten)]
+    runtime: RuntimeArgs,
     /// A secret variable, taken from our environment
     #[arg(long, value_name = "NAME", value_parser = secret)]
     secret_env: Vec<(String, String)>,
@@ -100,6 +103,9 @@ pub(super) struct LsArgs {
     /// Only sessions of this case
     #[arg(long, value_name = "ID")]
     case: Option<String>,
+    /// Only sessions that live in this runtime
+    #[arg(long, value_name = "NAME")]
+    runtime: Option<String>,
     #[command(flatten)]
     output: Output,
 }
@@ -203,7 +209,8 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
         env: some(args.env),
         pass_env: (!args.pass_env.is_empty()).then_some(args.pass_env),
         secret_env: some(args.secret_env),
-        working_dir: args.case.start_dir(client, args.cwd.as_deref()).await?,
+        working_dir: working_dir(client, args.cwd.as_deref(), args.runtime.directory(), &args.case).await?,
+        runtime: args.runtime.wish(),
         case_id: args.case.case,
         workspace_id: args.case.workspace,
         name: args.name,
@@ -227,6 +234,7 @@ async fn list(client: &Client, args: LsArgs) -> Result<(), Failure> {
         label: args.label,
         case_id: args.case,
         workspace_id: args.workspace,
+        runtime: args.runtime,
         name: None,
     };
     let mut reply: Value = client.call(Method::SessionList, &params).await?;

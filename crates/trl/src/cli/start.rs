@@ -17,7 +17,8 @@ use super::case::CaseArgs;
 use super::exec::{StreamName, eprint_line, replay};
 use super::failure::Failure;
 use super::print::{self, Format, Output};
-use super::run::{Autostart, assignment, environment, working_dir};
+use super::run::{Autostart, Directory, assignment, environment, working_dir};
+use super::runtime::RuntimeArgs;
 use super::sandbox::{self, SandboxArgs};
 use super::session;
 use crate::client::Client;
@@ -48,6 +49,8 @@ pub(super) struct StartArgs {
     cwd: Option<PathBuf>,
     #[command(flatten)]
     case: CaseArgs,
+    #[command(flatten)]
+    runtime: RuntimeArgs,
     /// Give it no input, rather than what `trl exec input` brings
     #[arg(long)]
     no_stdin: bool,
@@ -117,7 +120,8 @@ async fn params(client: &Client, args: StartArgs) -> Result<StartParams, Failure
         (_, Some(_)) => (Some(super::quote::shell_text(&args.command).map_err(Failure::Usage)?), None),
         (_, None) => (None, Some(words)),
     };
-    let working_dir = working_dir(client, args.cwd.as_deref(), session_id.as_ref(), &args.case).await?;
+    let otherwise = Directory::of(session_id.as_ref(), &args.runtime);
+    let working_dir = working_dir(client, args.cwd.as_deref(), otherwise, &args.case).await?;
     Ok(StartParams {
         command,
         argv,
@@ -132,6 +136,7 @@ async fn params(client: &Client, args: StartArgs) -> Result<StartParams, Failure
         case_id: args.case.case,
         workspace_id: args.case.workspace,
         sandbox: args.sandbox.params(),
+        runtime: args.runtime.wish(),
         ..StartParams::default()
     })
 }

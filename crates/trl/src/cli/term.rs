@@ -16,7 +16,8 @@ use super::case::start_dir;
 use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::record::{self, RecordArgs};
-use super::run::{Autostart, assignment};
+use super::run::{Autostart, Directory, absolute, assignment};
+use super::runtime::RuntimeArgs;
 use super::sandbox::SandboxArgs;
 use super::send;
 use super::session::{ago, done, limit, limits, secret};
@@ -93,6 +94,8 @@ pub(super) struct NewArgs {
     limits: Vec<(Limit, f64)>,
     #[command(flatten)]
     sandbox: SandboxArgs,
+    #[command(flatten)]
+    runtime: RuntimeArgs,
     #[command(flatten)]
     autostart: Autostart,
     #[command(flatten)]
@@ -189,7 +192,10 @@ pub(super) async fn run(config: &Config, command: TermCommand) -> Result<u8, Fai
 async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
     let some = |pairs: Vec<(String, String)>| (!pairs.is_empty()).then(|| pairs.into_iter().collect());
     let (case, workspace) = (args.case.as_deref(), args.workspace.as_deref());
-    let working_dir = start_dir(client, args.cwd.as_deref(), case, workspace).await?;
+    let working_dir = match args.runtime.directory() {
+        Directory::Its => args.cwd.as_deref().map(absolute).transpose()?,
+        Directory::Ours => start_dir(client, args.cwd.as_deref(), case, workspace).await?,
+    };
     let params = CreateParams {
         shell: args.shell,
         argv: (!args.argv.is_empty()).then_some(args.argv),
@@ -206,6 +212,7 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
         sandbox: args.sandbox.params(),
         size_policy: args.size_policy,
         limits: limits(&args.limits),
+        runtime: args.runtime.wish(),
         ..CreateParams::default()
     };
     let created: Value = client.call(Method::TerminalCreate, &params).await?;

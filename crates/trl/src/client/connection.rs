@@ -203,6 +203,7 @@ async fn route(line: &[u8], tickets: &Tickets, push: &mpsc::Sender<Push>) {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use trl_proto::ErrorCode;
     use trl_proto::system::{NoParams, Ping};
 
     use super::*;

@@ -298,5 +298,6 @@ async fn follow(client: &Arc<Client>, follow: Option<Follow>) {
             tokio::spawn(async move { changes.run(&client).await });
         }
         Some(Follow::Output(output)) => output.run(&client.outbox).await,
+        Some(Follow::Tape(showing)) => showing.run(&client.outbox).await,
     }
 }

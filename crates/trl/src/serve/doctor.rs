@@ -6,6 +6,7 @@ use trl_core::doctor::{machine, places, records, tools};
 use trl_core::manager::{Caller, Judging};
 use trl_proto::doctor::{Diagnosis, Finding, Health, LogLines, LogParams};
 use trl_proto::exec::RunParams;
+use trl_proto::runtime::{HOST, RuntimeWish};
 use trl_proto::sandbox::Mode;
 use trl_proto::system::NoParams;
 use trl_proto::{Dialect, Error};
@@ -29,6 +30,9 @@ impl Call<'_> {
         rows.push(records::retention(engine.settings.history_age, engine.settings.history_bytes));
         rows.push(places::descriptors(engine.open_files.usable));
         rows.push(places::memory(engine.settings.min_free_memory_bytes));
+        let known = self.manager().runtimes().into_iter();
+        let seen = known.filter_map(|info| Some((info.spec.name?, info.state)));
+        rows.push(places::runtimes(seen.filter(|(name, _)| self.principal.sees_runtime(name))));
         rows.push(machine::approval_boundary(engine.settings.sandbox_mode));
         Ok(Diagnosis::of(env!("CARGO_PKG_VERSION"), rows))
     }
@@ -41,6 +45,8 @@ impl Call<'_> {
             timeout_s: Some(tools::LIMIT.as_secs_f64()),
             // a script of ours, which looks at what is outside
             sandbox: Some(Mode::Off.into()),
+            // about this machine, wherever sessions live
+            runtime: Some(RuntimeWish::Named(HOST.into())),
             ..RunParams::default()
         };
         let ran = async {

@@ -12,6 +12,7 @@ use trl_proto::text::incomplete_tail;
 use trl_proto::{Dialect, Error, StreamId};
 
 use super::connection::Client;
+use super::far::Showing;
 use super::files::changes::Changes;
 use super::outbox::Outbox;
 use super::principal::Principal;
@@ -20,6 +21,7 @@ pub(crate) enum Follow {
     Output(Output<Pushes>),
     Events(Events),
     Changes(Changes),
+    Tape(Showing),
 }
 
 /// Bytes per push: large enough that the frame around them does not matter, small enough that the allocator keeps the
@@ -193,7 +195,7 @@ impl<F: Form> Output<F> {
         }
         let reading = follower.peek(limit);
         let slice = reading.slice;
-        let last = reading.done || end.is_some_and(|end| slice.next() >= end);
+        let last = reading.done || reading.cut_off || end.is_some_and(|end| slice.next() >= end);
         let seen = (!reading.done).then(|| slice.next());
         let held = if last { 0 } else { incomplete_tail(&slice.bytes) };
         let bytes = &slice.bytes[..slice.bytes.len() - held];

@@ -1,26 +1,22 @@
 //! What a daemon is known by where it makes things, such as containers: a name in its data directory, made once. A daemon
 //! that comes after it there finds what it left. It is no secret.
 
-use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::Path;
+
+use trl_core::private_file::{self, Durable};
 
 const FILE: &str = "gateway.id";
 
-/// The name that stands there, or a new one.
+/// The name that stands there, or a new one. One daemon has the directory, so nobody else writes.
 pub(super) fn name(data_dir: &Path) -> io::Result<String> {
     let path = data_dir.join(FILE);
-    match fs::read_to_string(&path) {
-        Ok(text) if !text.trim().is_empty() => return Ok(text.trim().into()),
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
+    let found = private_file::read(&path)?.and_then(|(bytes, _)| String::from_utf8(bytes).ok());
+    if let Some(name) = found.filter(|name| !name.is_empty()) {
+        return Ok(name);
     }
     let name = passing();
-    // One daemon has the directory, so nobody else writes.
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(name.as_bytes())?;
+    private_file::replace(&path, name.as_bytes(), Durable::Yes)?;
     Ok(name)
 }
 

@@ -10,13 +10,14 @@
 //! - [`startup`]: the socket's directory, lock and address. - [`supervisor`]: the service manager. - [`auth`]: tokens, tickets, failed attempts.
 //! - [`http`]: the door for programs and browsers. - [`lines`], [`outbox`]: bytes in, bytes out, both bounded.
 //! - [`connection`]: one client. - [`principal`]: who it is and what it may do.
-//! - [`far`]: an engine for a gateway, behind a link. - [`rpc`]: the dispatch table. - [`doctor`]: what could be better. - [`files`]: those of workspaces. - [`follow`]: pushes after a reply.
+//! - [`runtimes`]: where sessions can live. - [`elsewhere`]: files of sessions that live elsewhere. - [`far`]: an engine for a gateway, behind a link. - [`rpc`]: the dispatch table. - [`doctor`]: what could be better. - [`files`]: those of workspaces. - [`follow`]: pushes after a reply.
 
 mod auth;
 mod cases;
 mod checkpoints;
 mod connection;
 mod doctor;
+mod elsewhere;
 pub(crate) mod far;
 mod files;
 mod follow;
@@ -28,6 +29,7 @@ mod lines;
 mod outbox;
 mod principal;
 mod rpc;
+mod runtimes;
 mod snapshots;
 mod startup;
 mod supervisor;
@@ -435,9 +437,12 @@ async fn first_byte(server: &Server, stream: &UnixStream) -> Option<u8> {
 }
 
 impl Server {
-    fn stats(&self) -> Stats {
+    /// Without the names of runtimes that are not for whoever asks.
+    fn stats(&self, principal: &Principal) -> Stats {
         let connections = self.connections.load(Ordering::Relaxed) as u64;
-        Stats { connections, ..self.manager.stats() }
+        let mut stats = Stats { connections, ..self.manager.stats() };
+        stats.runtime_sessions.retain(|name, _| principal.sees_runtime(name));
+        stats
     }
 
     fn lines<R: AsyncRead + Unpin + Send>(&self, reader: R) -> Lines<R> {

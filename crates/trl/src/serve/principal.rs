@@ -201,6 +201,18 @@ impl Principal {
         grant.ceilings.check(&wish, Making::Nothing)
     }
 
+    /// May it use this runtime? A token's ceiling says which.
+    pub(crate) fn may_use_runtime(&self, name: &str) -> Result<(), Error> {
+        let Some(ceilings) = self.ceilings() else { return Ok(()) };
+        let wish = Wish { runtime: Some(RuntimeWish::Named(name.into())), ..Wish::default() };
+        ceilings.check(&wish, Making::Nothing)
+    }
+
+    /// What is inside a session has its place, and needs to know of no other.
+    pub(crate) fn sees_runtime(&self, name: &str) -> bool {
+        self.pinned_to().is_none() && self.may_use_runtime(name).is_ok()
+    }
+
     /// An agent token has the workspaces it made, and those its ceiling names.
     pub(crate) fn may_use_workspace(&self, workspace: &WorkspaceInfo) -> Result<(), Error> {
         let named = match self {
@@ -409,8 +421,9 @@ mod tests {
             for method in Method::ALL {
                 let refused = method.from_inside() == FromInside::Refused || !method.allows(Role::Agent);
                 assert_eq!(inside.may_call(*method).is_err(), refused, "{}", method.name());
-                let beyond =
-                    ["terminal.", "workspace.", "fs."].iter().any(|family| method.name().starts_with(family));
+                let beyond = ["terminal.", "workspace.", "fs.", "runtime."]
+                    .iter()
+                    .any(|family| method.name().starts_with(family));
                 assert!(refused || !beyond, "{}", method.name());
             }
         }
@@ -434,6 +447,21 @@ mod tests {
         for principal in [token(Role::Viewer), token(Role::Operator), Principal::Role(Role::Agent)] {
             assert_eq!(principal.sight(), Sight::Everything);
         }
+    }
+
+    #[test]
+    fn a_runtime_is_seen_by_those_who_may_use_it() {
+        let bounded = Principal::Token(Arc::new(Grant {
+            id: TokenId::random(),
+            role: Role::Agent,
+            ceilings: Ceilings { runtimes: Some(vec!["box".into()]), ..Ceilings::default() },
+        }));
+        assert!(bounded.sees_runtime("box") && !bounded.sees_runtime("host"));
+        assert!(bounded.may_use_runtime("box").is_ok() && bounded.may_use_runtime("host").is_err());
+        for everybody in [token(Role::Agent), token(Role::Viewer), Principal::Role(Role::Agent)] {
+            assert!(everybody.sees_runtime("host") && everybody.sees_runtime("box"));
+        }
+        assert!(!Principal::Inside(SessionId::random()).sees_runtime("host"));
     }
 
     #[test]

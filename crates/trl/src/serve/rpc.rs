@@ -54,6 +54,9 @@ pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer 
         Ok(method) => method,
         Err(error) => return call.done::<()>(Err(error)),
     };
+    if let Some(answer) = call.files_elsewhere(method).await {
+        return answer;
+    }
     match method {
         Method::SystemPing => call.done(call.ping()),
         Method::SystemInfo => call.done(call.info()),
@@ -93,6 +96,11 @@ pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer 
         Method::CaseGet => call.done(call.get_case()),
         Method::CaseValidate => call.done(call.validate_case()),
         Method::CaseTrust => call.done(call.trust_case()),
+        Method::RuntimeList => call.done(call.list_runtimes()),
+        Method::RuntimeGet => call.done(call.get_runtime()),
+        Method::RuntimeHealth => call.done(call.runtime_health().await),
+        Method::RuntimeAdd => call.done(call.add_runtime()),
+        Method::RuntimeRemove => call.done(call.remove_runtime().await),
         Method::EventsSubscribe => call.subscribe(),
         Method::SessionEvents => call.subscribe_to_session().await,
         Method::HitlList => call.done(call.list_requests().await),
@@ -207,7 +215,7 @@ impl Call<'_> {
 
     fn stats(&self) -> Result<Stats, Error> {
         let NoParams {} = self.request.params()?;
-        Ok(self.client.server.stats())
+        Ok(self.client.server.stats(&self.principal))
     }
 
     fn shutdown(&self) -> Result<ShuttingDown, Error> {

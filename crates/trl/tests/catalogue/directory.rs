@@ -14,7 +14,7 @@ pub(crate) const ROWS: &[Row] = &[
 ];
 
 fn runtime_dir(c: &mut Case) -> String {
-    c.s.client().ok("system.info", json!({}))["runtime_dir"].as_str().unwrap_or("/nonexistent").to_string()
+    c.daemon.place_of(&c.s.id).display().to_string()
 }
 
 fn session_dir(c: &mut Case) -> String {

@@ -81,13 +81,13 @@ fn a_command_that_waits_begins_from_its_own_state_after_a_crash() {
         let mut daemon = with_rules();
         let request = {
             let mut operator = daemon.operator();
-            let mut session = daemon.session(Shell::Bash);
+            operator.ok("events.subscribe", json!({"kinds": ["hitl.requested"]}));
+            let mut session = daemon.session_with(Shell::Bash, json!({"env": {"GREETING": "hello"}}));
             session.run("cd /usr");
-            approved(&mut operator, &mut session, "export GREETING=hello");
             let request = ask(&mut operator, &mut session, "printenv GREETING PWD");
             let list = operator.ok("checkpoint.list", json!({"session_id": session.id}));
             let kept = &list["checkpoints"][0];
-            assert_eq!((&kept["origin"], &kept["commands"]), (&json!("approval"), &json!(2)));
+            assert_eq!((&kept["origin"], &kept["commands"]), (&json!("approval"), &json!(1)));
             assert_eq!(kept["pending_requests"], json!([request["request_id"]]));
             assert!(kept["last_execution_id"].is_string(), "{kept}");
             request
@@ -105,6 +105,87 @@ fn a_command_that_waits_begins_from_its_own_state_after_a_crash() {
         let info = operator.ok("session.info", json!({"session_id": request["session_id"]}));
         assert_eq!(info["restored_from"]["not_restored"], json!([]));
     }
+}
+
+#[test]
+fn where_people_are_asked_the_state_is_on_the_disk_ahead_of_the_next_question() {
+    let mut daemon = with_rules();
+    let request = {
+        let mut operator = daemon.operator();
+        let mut session = daemon.session(Shell::Bash);
+        let id = session.id.clone();
+        let list = || daemon.client().ok("checkpoint.list", json!({"session_id": id}));
+        approved(&mut operator, &mut session, "export GREETING=hello");
+        session.run("cd /usr");
+        eventually("it is on disk", || list()["checkpoints"][0]["commands"] == 2);
+        let kept = list();
+        assert_eq!(kept["checkpoints"][0]["origin"], "approval");
+        let request = ask(&mut operator, &mut session, "printenv GREETING PWD");
+        assert_eq!(list(), kept, "no other is made");
+        request
+    };
+    daemon.kill9();
+    daemon.relaunch();
+    let mut operator = daemon.operator();
+    assert_eq!(operator.ok("hitl.respond", answer(&request))["state"], "approved");
+    assert_eq!(printed(&mut operator, &request["execution_id"]), "hello\n/usr\n");
+}
+
+#[test]
+fn when_nobody_is_asked_any_more_no_state_is_kept_ahead() {
+    const MOST_AHEAD: u64 = 8;
+    let daemon = with_rules();
+    let mut session = daemon.session(Shell::Bash);
+    let id = session.id.clone();
+    let list = || daemon.client().ok("checkpoint.list", json!({"session_id": id}));
+    approved(&mut daemon.operator(), &mut session, "export X=1");
+    for commands in 1..=MOST_AHEAD {
+        eventually("it is on disk", || list()["checkpoints"][0]["commands"] == commands);
+        session.run("cd /usr");
+    }
+    for _ in 0..4 {
+        list();
+        session.run("cd /usr");
+    }
+    keep(&mut session);
+    let kept = list()["checkpoints"].as_array().unwrap().clone();
+    let ahead = kept.iter().filter(|c| c["origin"] == "approval").map(|c| c["commands"].as_u64().unwrap());
+    assert_eq!(ahead.max(), Some(MOST_AHEAD), "{kept:?}");
+}
+
+#[test]
+fn a_state_that_a_command_is_to_begin_from_is_not_pushed_out() {
+    let mut daemon = builder().set("checkpoints", "keep", 1).start();
+    write_rules(&daemon);
+    let (id, awaited) = {
+        let mut operator = daemon.operator();
+        operator.ok("events.subscribe", json!({"kinds": ["hitl.requested"]}));
+        let mut session = daemon.session(Shell::Bash);
+        session.run("cd /usr");
+        ask(&mut operator, &mut session, "printenv PWD");
+        let list = operator.ok("checkpoint.list", json!({"session_id": session.id}));
+        (session.id.clone(), list["checkpoints"][0]["checkpoint_id"].clone())
+    };
+    daemon.kill9();
+    daemon.relaunch();
+    let mut operator = daemon.operator();
+    operator.ok("events.subscribe", json!({"kinds": ["hitl.requested"]}));
+    operator.ok("hitl.list", json!({}));
+    operator.ok("session.get", json!({"session_id": id}));
+    for dir in ["/", "/usr", "/tmp"] {
+        operator.ok("exec.run", json!({"session_id": id, "command": format!("cd {dir}")}));
+        let params = json!({"session_id": id, "command": "id -u", "approval": "return"});
+        let asked = operator.ok("exec.run", params);
+        let request = operator.ok("hitl.get", json!({"request_id": asked["request_id"]}));
+        operator.ok("hitl.respond", answer(&request));
+        printed(&mut operator, &request["execution_id"]);
+    }
+    let left = || {
+        let list = daemon.client().ok("checkpoint.list", json!({"session_id": id}));
+        list["checkpoints"].as_array().unwrap().clone()
+    };
+    eventually("the others are gone", || left().len() == 2);
+    assert_eq!(left()[1]["checkpoint_id"], awaited, "{:?}", left());
 }
 
 #[test]

@@ -29,6 +29,7 @@ const ELSEWHERE: &[&str] = &[
     "cancel",
     "claim_run",
     "grant",
+    "take_grant",
     "drop_grants",
     "trust",
     "distrust",

@@ -74,8 +74,10 @@ fn world() -> Option<World> {
     Some(World { dockerd })
 }
 
+type Check = fn(&World);
+
 /// By name, one after the other.
-fn check(checks: &[(&str, fn(&World))]) {
+fn check(checks: &[(&str, Check)]) {
     let Some(world) = world() else { return };
     for (name, check) in checks {
         eprintln!("== {name}");

@@ -44,7 +44,7 @@ fn the_program_is_copied_once_and_what_is_not_whole_is_not_used() {
     daemon.relaunch();
     create(daemon.client()).destroy();
     assert_eq!(fs::metadata(&program).unwrap().modified().unwrap(), first);
-    assert_eq!(copies(&sshd), [digest.clone()]);
+    assert_eq!(copies(&sshd), std::slice::from_ref(&digest));
     // Somebody cleans up there, while the daemon believes to know.
     fs::remove_dir_all(sshd.home().join(".cache")).unwrap();
     daemon.stop();

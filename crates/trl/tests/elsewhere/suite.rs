@@ -1,12 +1,14 @@
 //! What holds wherever a session lives. Each takes a daemon whose runtime `there` is that place.
 
-use trl_testkit::{Client, Daemon, Session, json};
+use trl_testkit::{Client, Daemon, Session, json, merged};
 
-use crate::create;
+use crate::{create, create_with};
+
+type Check = fn(&Daemon);
 
 /// All of it, by name, one after the other: what is slow is getting there.
 pub(crate) fn everything(daemon: &Daemon) {
-    let checks: [(&str, fn(&Daemon)); 7] = [
+    let checks: [(&str, Check); 9] = [
         ("state_persists_and_is_rolled_back", state_persists_and_is_rolled_back),
         ("a_timeout_ends_a_command", a_timeout_ends_a_command),
         ("a_cancel_ends_a_command", a_cancel_ends_a_command),
@@ -14,6 +16,8 @@ pub(crate) fn everything(daemon: &Daemon) {
         ("much_goes_in", much_goes_in),
         ("much_comes_out", much_comes_out),
         ("two_sessions_at_once", two_sessions_at_once),
+        ("a_terminal_lives_there", a_terminal_lives_there),
+        ("files_are_those_of_there", files_are_those_of_there),
     ];
     for (name, check) in checks {
         eprintln!("- {name}");
@@ -105,4 +109,24 @@ fn two_sessions_at_once(daemon: &Daemon) {
     assert_eq!(waits.finish().out(), "waiting\ngot this\n");
     one.destroy();
     other.destroy();
+}
+
+fn a_terminal_lives_there(daemon: &Daemon) {
+    let script = "echo begun; read line; echo \"got $line\"; read line";
+    let mut terminal = daemon.terminal(json!({"runtime": "there", "argv": ["/bin/sh", "-c", script]}));
+    terminal.wait("begun");
+    terminal.enter("this");
+    terminal.wait("got this");
+    terminal.destroy();
+}
+
+fn files_are_those_of_there(daemon: &Daemon) {
+    let mut session = create_with(daemon.client(), json!({"working_dir": "/tmp"}));
+    let name = format!("file-{}", session.id);
+    let at = json!({"session_id": session.id, "path": name});
+    let written = merged(at.clone(), json!({"data": "written from here\n"}));
+    session.client().ok("fs.write", written);
+    assert_eq!(session.run(&format!("cat {name}; rm {name}")).out(), "written from here\n");
+    session.client().refused("FILE_NOT_FOUND", "fs.read", at);
+    session.destroy();
 }

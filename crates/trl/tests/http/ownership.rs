@@ -1,7 +1,7 @@
 //! Agent tokens see what was made with them, and stay below their ceilings.
 
 use trl_proto::Method;
-use trl_testkit::{Daemon, Http, Shell, Value, WebSocket, json};
+use trl_testkit::{Daemon, Http, Shell, Value, WebSocket, json, runtime};
 
 use crate::{daemon, operator};
 
@@ -170,7 +170,7 @@ fn ceilings_hold() {
     two.ok("session.create", json!({}));
     assert_eq!(two.refused("session.get", json!({"session_id": first})), "MAX_SESSIONS_REACHED");
 
-    let (host, _) = agent(&daemon, json!({"runtimes": ["host"]}));
+    let (host, _) = agent(&daemon, json!({"runtimes": [runtime::name()]}));
     host.ok("session.create", json!({}));
     assert_eq!(host.refused("session.create", json!({"runtime": "elsewhere"})), "FORBIDDEN");
     for ceilings in [

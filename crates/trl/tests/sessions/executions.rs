@@ -257,3 +257,18 @@ fn a_signal_that_comes_at_once_is_not_lost() {
         }
     }
 }
+
+/// What is kept has a head and a tail, and nobody sees to it that the seam is between two characters.
+#[test]
+fn a_character_across_the_seam_of_what_is_kept_is_streamed() {
+    const SEAM: usize = 512 * 1024;
+    let daemon = daemon();
+    let mut session = daemon.session(Shell::Bash);
+    for before in SEAM - 4..=SEAM {
+        let many = |count: usize, letter: &str| format!("head -c {count} /dev/zero | tr '\\0' {letter}");
+        let command = format!("{}; printf '\u{1f980}'; {}", many(before, "a"), many(2_000_000, "b"));
+        let run = session.stream(&command, json!({})).finish();
+        let text = format!("{}\u{1f980}{}", "a".repeat(before), "b".repeat(2_000_000));
+        assert!(run.out() == text, "{before}: {} bytes", run.stdout.len());
+    }
+}

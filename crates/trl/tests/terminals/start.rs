@@ -1,6 +1,6 @@
 //! What is asked for reaches the program.
 
-use trl_testkit::{Shell, Value, json};
+use trl_testkit::{Shell, Value, json, runtime};
 
 use crate::daemon;
 
@@ -76,7 +76,7 @@ fn info_and_list_tell_the_same() {
     assert_eq!((&info["name"], &info["labels"]), (&json!("n"), &json!({"k": "v"})));
     assert_eq!((&info["workspace_id"], &info["size_policy"]), (&json!("w"), &json!("pinned")));
     assert_eq!((&info["state"], &info["clients"]), (&json!("running"), &json!(0)));
-    assert_eq!((&info["working_dir"], &info["runtime"]), (&json!("/"), &json!("host")));
+    assert_eq!((&info["working_dir"], &info["runtime"]), (&json!("/"), &json!(runtime::name())));
     assert!(info["pid"].as_i64().is_some_and(|pid| pid > 1));
     assert_ne!(info["gen"], second.info()["gen"]);
     let mut client = daemon.client();
@@ -106,7 +106,6 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
         json!({"name": "t-abcdefgh"}),
         json!({"workspace_id": "s-abcdefgh"}),
         json!({"workspace_id": "a/b"}),
-        json!({"runtime": "docker"}),
         json!({"size_policy": "largest"}),
         json!({"scrollback_bytes": 1u64 << 40}),
         json!({"env": {"A=B": "c"}}),
@@ -116,6 +115,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     }
     let typo = client.refused("INVALID_PARAMS", "terminal.create", json!({"colls": 80}));
     assert!(typo.message.contains("`cols`"), "{}", typo.message);
+    client.refused("RUNTIME_NOT_FOUND", "terminal.create", json!({"runtime": "nowhere"}));
     client.refused("SHELL_NOT_FOUND", "terminal.create", json!({"shell": "/no/such"}));
     client.refused("WORKING_DIR_INVALID", "terminal.create", json!({"working_dir": "/no/such"}));
     let file = daemon.dir().file("no-program", "x");

@@ -27,8 +27,8 @@ use trl_proto::hitl::{
     ApprovalRequest, Decision, RequestListParams, RequestState, Resolution, RespondParams, Scope,
     Verdict as Judged,
 };
-use trl_proto::{CheckpointId, Error, ErrorCode, ExecutionId, RequestId};
-use trl_store::grant::{Grant, GrantKind, NewGrant};
+use trl_proto::{CheckpointId, Error, ErrorCode, ExecutionId, RequestId, SessionId};
+use trl_store::grant::{GrantKind, NewGrant};
 use trl_store::request::RequestQuery;
 use trl_store::resolve::{self, Resolved};
 use trl_store::{Moment, Store, StoreError, failpoint};
@@ -158,40 +158,35 @@ impl Desk {
             let (answer, answered) = oneshot::channel();
             let alone = asking.alone;
             let open = Open::new(asking, answer);
-            if alone && desk.take_grant(&open).await? {
+            let request = open.request.request_id.clone();
+            if desk.is_granted_or_recorded(&open, alone).await? {
                 return Ok(Asked::Granted);
             }
-            let request = open.request.request_id.clone();
-            desk.record(open).await?;
+            desk.announce(open);
             Ok(Asked::Recorded { request, answer: answered })
         }
     }
 
-    /// Somebody said yes to just this when nobody was there to hear it.
-    async fn take_grant(&self, open: &Open) -> Result<bool, Error> {
-        let (Some(store), Some(session)) = (&self.store, &open.request.session_id) else { return Ok(false) };
-        let now = Moment::now();
-        let held = store.grants(session, now).await.map_err(storage)?;
-        let this = |grant: &Grant| matches!(&grant.kind, GrantKind::Once { digest } if *digest == open.request.digest);
-        if !held.iter().any(this) {
-            return Ok(false);
-        }
-        let taken = store.take_grant(session, &open.request.digest, now).await.map_err(storage)?;
-        Ok(taken.is_some())
-    }
-
-    async fn record(&self, open: Open) -> Result<(), Error> {
+    /// True when somebody said yes to just this when nobody was there to hear it; otherwise it is on record. One that does
+    /// not come alone is.
+    async fn is_granted_or_recorded(&self, open: &Open, alone: bool) -> Result<bool, Error> {
         if self.inner().open.len() >= MOST_OPEN {
             return Err(Error::new(ErrorCode::LimitExceeded, "too many commands wait for approval")
                 .hint("answer some of them"));
         }
-        match &self.store {
-            Some(store) => {
-                let keep = open.redactor.clean(open.to_keep()?);
-                store.put_request(keep).await.map_err(storage)?;
-            }
-            None => self.audit.note(&open.request, "requested", None),
+        let Some(store) = &self.store else {
+            self.audit.note(&open.request, "requested", None);
+            return Ok(false);
+        };
+        let keep = open.redactor.clean(open.to_keep()?);
+        if !alone {
+            return store.put_request(keep).await.map(|()| false).map_err(storage);
         }
+        let taken = store.take_grant_or_put_request(keep, Moment::now()).await.map_err(storage)?;
+        Ok(taken.is_some())
+    }
+
+    fn announce(&self, open: Open) {
         failpoint("approval.recorded");
         let (request, owner) = (open.request.clone(), Arc::clone(&open.owner));
         let open_action = open.action();
@@ -206,7 +201,13 @@ impl Desk {
             },
         );
         failpoint("approval.announced");
-        Ok(())
+    }
+
+    /// Checkpoints of a session that commands which wait are to begin from.
+    pub fn states_awaited(&self, session: &SessionId) -> Vec<CheckpointId> {
+        let inner = self.inner();
+        let here = inner.open.values().filter(|open| open.request.session_id.as_ref() == Some(session));
+        here.filter_map(|open| open.checkpoint().cloned()).collect()
     }
 
     /// A person's answer. With what is to be run now, when nobody waited for it any more.

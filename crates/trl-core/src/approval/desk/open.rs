@@ -167,6 +167,14 @@ impl Open {
         }
     }
 
+    /// The state its command is to begin from.
+    pub(super) fn checkpoint(&self) -> Option<&CheckpointId> {
+        match &self.waits {
+            Waits::Here(_) => self.checkpoint.as_ref(),
+            Waits::Gone { checkpoint, .. } => checkpoint.as_ref(),
+        }
+    }
+
     /// What is to be done, for the log.
     pub(super) fn action(&self) -> &'static str {
         match self.subject {

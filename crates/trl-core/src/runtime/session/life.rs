@@ -60,6 +60,8 @@ pub(crate) fn spawn(
         captures: Vec::new(),
         heard: Confidences::default(),
         taken_at,
+        keep_at: None,
+        ahead: 0,
         late: Vec::new(),
     };
     match task.created.is_some() {
@@ -102,6 +104,7 @@ impl Task {
                 let create = FarCreate {
                     session_id: spec.id.clone(),
                     create: wish(spec, &self.front.session.public().working_dir),
+                    root: self.created.is_none().then(|| spec.origin.root.clone()),
                     direct: self.direct.as_ref().map(direct),
                 };
                 let call = self.ask(FarMethod::Create.name(), &create);
@@ -133,15 +136,9 @@ impl Task {
             Some(mut order) => {
                 session.public().direct = Some(order.execution.id.clone());
                 self.front.announce_session();
-                self.begun(&mut order);
-                self.phase = Phase::Running(Box::new(Running {
-                    order,
-                    call: 0,
-                    started: Instant::now(),
-                    known: true,
-                    cancels: Vec::new(),
-                    paused: None,
-                }));
+                self.front.engine.records.about_to_begin(&session, &mut order);
+                self.phase = Phase::Running(Box::new(Running::new(order, 0)));
+                self.known_there();
             }
             None => {
                 self.phase = Phase::Idle;
@@ -162,13 +159,6 @@ impl Task {
             self.front.note_ready();
         }
         let _ = created.send(Ok(()));
-    }
-
-    pub(super) fn begun(&mut self, order: &mut Order) {
-        self.front.engine.records.about_to_begin(&self.front.session, order);
-        let started = Instant::now();
-        order.execution.start(started);
-        self.front.announce(order, started);
     }
 
     /// It did not come up, or what it is to run cannot be.
@@ -225,7 +215,7 @@ impl Task {
         if let Some(plan) = &mut self.ending {
             plan.force |= force;
         }
-        for order in std::mem::take(&mut self.front.queue) {
+        for order in self.front.take_held(None).into_iter().chain(std::mem::take(&mut self.front.queue)) {
             self.front.publish_never_ran(&order);
         }
         match &mut self.phase {
@@ -254,7 +244,7 @@ impl Task {
         self.end_there();
     }
 
-    fn end_there(&mut self) {
+    pub(super) fn end_there(&mut self) {
         let force = self.ending.as_ref().is_some_and(|plan| plan.force);
         let session_id = self.front.session.spec.id.clone();
         let destroy = DestroyParams { session_id, force: Some(force) };
@@ -286,6 +276,7 @@ impl Task {
                 self.front.engine.executions.refuse(&run.order.execution, error);
             }
             Phase::Resetting { reply, .. } => drop(reply.send(Err(self.front.session.gone()))),
+            Phase::Probing { order, .. } => self.front.publish_never_ran(&order),
             _ => {}
         }
     }
@@ -297,10 +288,16 @@ impl Task {
         let (into, reason) =
             plan.as_ref().map_or((Ending::Terminated, "ended".to_string()), |p| (p.into, p.reason.clone()));
         self.give_back(was);
+        if let Some(order) = self.direct.take() {
+            self.front.publish_never_ran(&order);
+            // Whoever waits for it has its end.
+            self.created.take().into_iter().for_each(|created| drop(created.send(Ok(()))));
+        }
         self.late.drain(..).for_each(|execution| super::close(&execution));
         // The strand goes, and with it whatever is left there.
         (self.talk, self.there) = (None, None);
-        self.front.over(into, &reason);
+        self.front.leave(into, &reason);
+        self.front.over(reason);
         if let (Some(created), Some(error)) =
             (self.created.take(), plan.as_mut().and_then(|plan| plan.failure.take()))
         {
@@ -311,16 +308,7 @@ impl Task {
             let _ = reply.send(Err(self.front.session.gone()));
         }
         let Some(EndPlan { replies, .. }) = plan else { return };
-        let (session, engine) = (Arc::clone(&self.front.session), Arc::clone(&self.front.engine));
-        tokio::spawn(async move {
-            session.saved().await;
-            if into == Ending::Terminated {
-                engine.forget_checkpoints(&session).await;
-            }
-            for reply in replies {
-                let _ = reply.send(());
-            }
-        });
+        self.front.tell_over(into, replies);
     }
 }
 

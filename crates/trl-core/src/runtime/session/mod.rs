@@ -10,9 +10,10 @@
 //! The session has a strand of its own, and lives there as long as that does: whatever ends this task ends what it has
 //! there, and a session that was cut while it was made leaves nothing.
 //!
-//! - here: the loop, and what is heard. - [`requests`]: what it is asked. - [`life`]: its start and end.
+//! - here: the loop, and what is heard. - [`requests`]: what it is asked. - [`clearing`]: what the rules make of it. - [`life`]: its start and end.
 //! - [`state`]: its shell's state, for checkpoints.
 
+mod clearing;
 mod life;
 mod requests;
 mod state;
@@ -34,6 +35,7 @@ use trl_proto::heard::Heard;
 use trl_proto::session::SessionState;
 use trl_proto::text::decode;
 use trl_proto::{Encoding, Error, ExecutionId};
+use trl_store::failpoint;
 
 use super::far::Far;
 use super::talk::{self, Talk};
@@ -42,6 +44,7 @@ use crate::checkpoint::{Captured, Checkpoint, Heard as Confidences};
 use crate::execution::{Execution, millis};
 use crate::output::Log;
 use crate::session::capture::Restoration;
+use crate::session::clearing::Clearing;
 use crate::session::front::Front;
 use crate::session::messages::{Cancel, Ending, Message, Order, Reply};
 
@@ -72,6 +75,10 @@ pub(crate) struct Task {
     heard: Confidences,
     /// Commands it had run when its state was last taken.
     taken_at: u64,
+    /// When its state is due on disk.
+    keep_at: Option<Instant>,
+    /// Checkpoints it may still make ahead of a question.
+    ahead: u8,
     /// Executions that have ended, while processes they left may still write.
     late: Vec<Arc<Execution>>,
 }
@@ -87,6 +94,11 @@ enum Phase {
         call: u64,
     },
     Idle,
+    /// The shell there is asked what the names of this command stand for.
+    Probing {
+        call: u64,
+        order: Box<Order>,
+    },
     Running(Box<Running>),
     Resetting {
         call: u64,
@@ -112,18 +124,34 @@ struct Running {
     order: Order,
     call: u64,
     started: Instant,
-    /// The engine knows it: from here on it can be spoken of.
+    /// It runs there; until then it cannot be spoken of, and what there is to say waits.
     known: bool,
-    /// Cancelled before that.
-    cancels: Vec<Cancel>,
+    early: Vec<Early>,
     /// Somebody who follows it is behind: nothing more is taken from the engine until then.
     paused: Option<Instant>,
+}
+
+impl Running {
+    /// `call` is what the engine was asked with.
+    fn new(order: Order, call: u64) -> Self {
+        Self { order, call, started: Instant::now(), known: false, early: Vec::new(), paused: None }
+    }
+}
+
+/// What is to be said of a command once it runs.
+enum Early {
+    Cancel(Cancel),
+    Call { method: &'static str, params: Box<RawValue>, asked: Asked },
 }
 
 /// What a state is taken for.
 enum Why {
     Asked,
     Close,
+    /// It was due, or is kept ahead of a question.
+    Interval,
+    /// A person is to be asked about a command.
+    Approval,
 }
 
 /// Who waits for a reply.
@@ -167,7 +195,7 @@ impl Task {
     }
 
     async fn next_event(&mut self) -> Event {
-        let Self { phase, talk, inbox, .. } = self;
+        let Self { phase, talk, inbox, keep_at, .. } = self;
         let (paused, logs) = match phase {
             Phase::Running(run) => {
                 let execution = &run.order.execution;
@@ -177,6 +205,7 @@ impl Task {
         };
         let until = match phase {
             Phase::Ending { until, .. } => Some(*until),
+            Phase::Idle => *keep_at,
             _ => paused,
         };
         let reached = async {
@@ -242,6 +271,7 @@ impl Task {
         match &mut self.phase {
             Phase::Creating { call } if *call == id => self.made(outcome),
             Phase::Restoring { call } if *call == id => self.restored(outcome),
+            Phase::Probing { call, .. } if *call == id => self.looked_up(outcome),
             Phase::Running(run) if run.call == id => match outcome {
                 Ok(_) => self.known_there(),
                 Err(error) => self.refused_there(error),
@@ -301,7 +331,11 @@ impl Task {
         };
         let Some(run) = run else { return };
         let ended = outcome.shell_state == ShellState::Ended;
-        let outcome = here(&run, outcome);
+        let mut outcome = here(&run, outcome);
+        if self.ending.is_some() {
+            // Whatever became of its shell, there is none any more.
+            outcome.shell_state = ShellState::Ended;
+        }
         let execution = Arc::clone(&run.order.execution);
         execution.stdout.seal();
         execution.stderr.seal();
@@ -315,9 +349,11 @@ impl Task {
             false => Some(SessionState::Idle),
         };
         self.front.publish(&run.order, outcome, then);
+        self.note_change();
         if ended {
+            // What it left behind has its grace there.
             self.plan_end(Ending::Terminated, "its command ended".into());
-            self.over();
+            self.end_there();
         }
     }
 
@@ -341,37 +377,33 @@ impl Task {
 
     fn known_there(&mut self) {
         let Phase::Running(run) = &mut self.phase else { return };
-        run.known = true;
-        for cancel in std::mem::take(&mut run.cancels) {
-            let execution = Arc::clone(&run.order.execution);
-            if let Some(far) = &self.far {
-                requests::forward_cancel(far, &execution.id, &cancel);
+        (run.known, run.started) = (true, Instant::now());
+        run.order.execution.start(run.started);
+        failpoint("exec.begun");
+        self.front.announce(&mut run.order, run.started);
+        for early in std::mem::take(&mut run.early) {
+            match early {
+                Early::Cancel(cancel) => self.cancel(cancel),
+                Early::Call { method, params, asked } => {
+                    let call = self.ask(method, &params);
+                    self.asked.insert(call, asked);
+                }
             }
-            let _ = cancel.reply.send(Ok(execution));
         }
     }
 
     fn refused_there(&mut self, error: Error) {
         let Phase::Running(run) = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
         let error = error.detail("runtime", &*self.runtime.name);
-        for cancel in run.cancels {
-            let _ = cancel.reply.send(Err(error.clone()));
+        for early in run.early {
+            match early {
+                Early::Cancel(cancel) => drop(cancel.reply.send(Err(error.clone()))),
+                Early::Call { asked, .. } => asked.answer(Err(error.clone())),
+            }
         }
         self.front.busy = None;
         self.front.session.public().running = None;
-        if let Some(request) = &run.order.clearance.request {
-            self.front.engine.desk.ran(request);
-        }
-        self.front.engine.executions.refuse(&run.order.execution, error);
-        self.settle_down();
-    }
-
-    /// Nothing is left to do.
-    fn settle_down(&mut self) {
-        let free = matches!(self.phase, Phase::Idle | Phase::Absent);
-        if free && self.front.queue.is_empty() && self.ending.is_none() {
-            self.front.set_state(SessionState::Idle);
-        }
+        self.refuse_order(&run.order, error);
     }
 }
 
@@ -419,7 +451,7 @@ fn here(run: &Running, outcome: Outcome) -> Outcome {
     let execution = &run.order.execution;
     let omitted = Omitted { stdout: omitted(&execution.stdout), stderr: omitted(&execution.stderr) };
     Outcome {
-        waited_ms: outcome.waited_ms + millis(waited),
+        waited_ms: millis(waited),
         omitted: (omitted != Omitted::default()).then_some(omitted),
         ..outcome
     }

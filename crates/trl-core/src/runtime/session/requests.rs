@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use trl_proto::exec::{CancelParams, InputParams, RunParams, SignalParams};
 use trl_proto::far::{FarMethod, FarRun, OfSession};
 use trl_proto::session::{SessionParams, SessionState};
 use trl_proto::text::Text;
 use trl_proto::{Error, ExecutionId, Method};
+use trl_store::failpoint;
 
-use super::{Asked, Phase, Running, Task};
+use super::{Asked, Early, Phase, Running, Task};
 use crate::runtime::far::Far;
+use crate::session::clearing::Clearing;
 use crate::session::front::Taking;
 use crate::session::messages::{AfterInput, Cancel, End, Ending, Manner, Message, Order, Reply, Stdin};
 use crate::session::state;
@@ -33,7 +35,8 @@ impl Task {
             }
             Message::Reset { reply } => self.reset(reply),
             Message::IsAtRest { reply } => self.look_for_rest(reply),
-            Message::Asked { .. } | Message::Answered { .. } => {}
+            Message::Asked { execution, outcome } => self.asked(&execution, outcome),
+            Message::Answered { request, answer } => self.answered(&request, answer),
             Message::Capture { reply } => {
                 self.captures.push(reply);
                 if matches!(self.phase, Phase::Absent) {
@@ -61,7 +64,7 @@ impl Task {
         if matches!(self.phase, Phase::Absent) && !self.front.queue.is_empty() {
             self.reach();
         }
-        while matches!(self.phase, Phase::Idle) {
+        while matches!(self.phase, Phase::Idle) && self.front.held.is_none() {
             if self.ending.is_some() {
                 return self.go_on_ending();
             }
@@ -71,25 +74,21 @@ impl Task {
             if !self.captures.is_empty() {
                 return self.take_state(super::Why::Asked);
             }
-            let Some(order) = self.front.queue.pop_front() else { return };
-            self.begin(order);
+            if self.keep_at.is_some_and(|at| at <= Instant::now()) {
+                return self.take_state(super::Why::Interval);
+            }
+            let Some(order) = self.front.queue.pop_front() else { return self.keep_ahead() };
+            self.weigh(order);
         }
     }
 
-    fn begin(&mut self, mut order: Order) {
+    pub(super) fn run_there(&mut self, mut order: Order) {
         self.hear(&order);
         let params = FarRun { execution_id: order.execution.id.clone(), run: self.run_params(&order) };
+        self.front.engine.records.about_to_begin(&self.front.session, &mut order);
+        failpoint("exec.marked");
         let call = self.ask(FarMethod::Run.name(), &params);
-        self.begun(&mut order);
-        let (known, cancels, paused) = (false, Vec::new(), None);
-        self.phase = Phase::Running(Box::new(Running {
-            order,
-            call,
-            started: Instant::now(),
-            known,
-            cancels,
-            paused,
-        }));
+        self.phase = Phase::Running(Box::new(Running::new(order, call)));
     }
 
     fn run_params(&self, order: &Order) -> RunParams {
@@ -113,11 +112,25 @@ impl Task {
         }
     }
 
-    fn cancel(&mut self, cancel: Cancel) {
-        if let Some(order) = cancel.execution.as_ref().and_then(|id| self.front.take_queued(id)) {
+    pub(super) fn cancel(&mut self, cancel: Cancel) {
+        let held = self.front.take_held(cancel.execution.as_ref());
+        let queued = || cancel.execution.as_ref().and_then(|id| self.front.take_queued(id));
+        if let Some(order) = held.or_else(queued) {
             self.front.publish_never_ran(&order);
             self.settle_down();
             return drop(cancel.reply.send(Ok(order.execution)));
+        }
+        if let Some(order) =
+            self.direct.as_ref().filter(|order| cancel.execution.as_ref() == Some(&order.execution.id))
+        {
+            let execution = Arc::clone(&order.execution);
+            self.end(Ending::Terminated, true, "cancelled before it began".into());
+            return drop(cancel.reply.send(Ok(execution)));
+        }
+        if let Phase::Probing { order, .. } = &self.phase
+            && cancel.execution.as_ref().is_none_or(|id| *id == order.execution.id)
+        {
+            return self.give_up_probe(cancel);
         }
         let run = match &mut self.phase {
             Phase::Running(run)
@@ -130,7 +143,7 @@ impl Task {
         // Whoever waits for the end is not to wait for a slow follower as well.
         run.paused = None;
         if !run.known {
-            return run.cancels.push(cancel);
+            return run.early.push(Early::Cancel(cancel));
         }
         let execution = Arc::clone(&run.order.execution);
         if let Some(far) = &self.far {
@@ -153,7 +166,13 @@ impl Task {
 
     /// What is about the running command is for the engine.
     fn pass_on(&mut self, id: &ExecutionId, method: Method, params: &impl serde::Serialize, asked: Asked) {
-        match &self.phase {
+        match &mut self.phase {
+            Phase::Running(run) if run.order.execution.id == *id && !run.known => {
+                match to_raw_value(params) {
+                    Ok(params) => run.early.push(Early::Call { method: method.name(), params, asked }),
+                    Err(error) => asked.answer(Err(Error::internal(error.to_string()))),
+                }
+            }
             Phase::Running(run) if run.order.execution.id == *id => {
                 let call = self.ask(method.name(), params);
                 self.asked.insert(call, asked);

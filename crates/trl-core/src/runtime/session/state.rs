@@ -1,7 +1,10 @@
 //! Its shell's state, for checkpoints: taken and given back by the engine, kept by this daemon.
 
+use std::future::Future;
+use std::time::Instant;
+
 use serde_json::value::RawValue;
-use trl_proto::checkpoint::{Origin, RestoredFrom};
+use trl_proto::checkpoint::{CheckpointInfo, Origin, RestoredFrom};
 use trl_proto::far::{FarMethod, FarRestore, FarRestored, FarState, OfSession};
 use trl_proto::text::{decode, to_base64};
 use trl_proto::{Encoding, Error, ErrorCode};
@@ -11,7 +14,9 @@ use super::{Phase, Task, Why};
 use crate::checkpoint::{Captured, Checkpoint, Remarks, file};
 use crate::runtime::talk;
 use crate::session::capture::Restoration;
+use crate::session::clearing::Clearing;
 use crate::session::messages::{Order, Reply, Stdin};
+use crate::shell::Kind;
 
 impl Task {
     /// What a command brings along may not be kept, wherever its shell puts it.
@@ -42,15 +47,58 @@ impl Task {
                 }
             }
             (Why::Asked, Err(error)) => self.refuse_captures(&error.message),
+            (Why::Approval, Ok(mut captured)) => {
+                self.taken_at = commands;
+                let Some(held) = &self.front.held else { return };
+                captured.stand.pending_requests.push(held.id.clone());
+                let saving = self.save(Origin::Approval, captured);
+                let shell = self.shell_kind().unwrap_or(Kind::Dash);
+                self.front.put_question(shell, async { saving.await.map(|info| Some(info.checkpoint_id)) });
+            }
+            // What waits for a person waits without one.
+            (Why::Approval, Err(_)) => self.put_question(None),
             (Why::Close, Ok(captured)) => {
-                let store = &self.front.engine.checkpoints;
-                drop(self.front.session.save(store, Origin::Close, captured, Remarks::default()));
+                drop(self.save(Origin::Close, captured));
                 self.taken_at = commands;
             }
-            (Why::Close, Err(error)) => {
+            (Why::Interval, Ok(captured)) => {
+                drop(self.save(Origin::Interval, captured));
+                (self.taken_at, self.keep_at) = (commands, None);
+            }
+            (Why::Close | Why::Interval, Err(error)) => {
                 tracing::warn!(session = %self.front.session.spec.id, %error, "a state is not kept");
-                self.taken_at = commands;
+                (self.taken_at, self.keep_at) = (commands, None);
             }
+        }
+    }
+
+    fn save(
+        &self,
+        origin: Origin,
+        captured: Captured,
+    ) -> impl Future<Output = Result<CheckpointInfo, Error>> + use<> {
+        self.front.session.save(&self.front.engine, origin, captured, Remarks::default())
+    }
+
+    /// Whether its state outlives the daemon.
+    pub(super) fn keeps_on_disk(&self) -> bool {
+        self.front.session.is_recorded() && self.front.engine.checkpoints.is_open()
+    }
+
+    /// Ahead of the next question, as long as questions come.
+    pub(super) fn keep_ahead(&mut self) {
+        let dirty = self.front.session.public().commands != self.taken_at;
+        if self.ahead > 0 && dirty && self.keeps_on_disk() {
+            self.ahead -= 1;
+            self.take_state(Why::Interval);
+        }
+    }
+
+    /// A command has ended: in a while its state is due on disk.
+    pub(super) fn note_change(&mut self) {
+        let every = self.front.engine.settings.checkpoints.interval;
+        if self.keep_at.is_none() && !every.is_zero() && self.keeps_on_disk() {
+            self.keep_at = Some(Instant::now() + every);
         }
     }
 

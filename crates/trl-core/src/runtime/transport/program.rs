@@ -86,6 +86,11 @@ impl Program {
         let (program, rest) = words.split_first().ok_or("there is no program")?;
         let mut command = Command::new(program);
         command.args(rest).current_dir("/").stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"TRL_"))
+        {
+            // What is meant for this daemon is not for that one.
+            command.env_remove(name);
+        }
         Self::spawn(&mut command).map_err(|e| format!("{program} cannot be started: {e}"))
     }
 

@@ -8,33 +8,28 @@
 //! A file that cannot be read or trusted means no tokens, never all of them. The operator's token is not in it.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
+use trl_core::private_file::{self, Durable};
 use trl_proto::token::{Ceilings, CreateTokenParams, TokenInfo};
 use trl_proto::{Error, ErrorCode, Role, TokenId};
 
 use super::{Digest, digest, fresh_secret, same};
-use crate::paths;
 
 /// More than anybody keeps an eye on.
 const MOST: usize = 1000;
 const LONGEST_NAME: usize = 256;
-/// A file larger than this was not written by a daemon.
-const LARGEST_FILE: u64 = 8 << 20;
 /// How often the times of use are written.
 const WRITE_USES: Duration = Duration::from_secs(60);
-/// How often the lock is tried: its holder needs a moment, and the daemon has but one thread.
-const LOCK_TRIES: u32 = 50;
 
 /// What the holder of a token is.
 #[derive(Debug, PartialEq, Eq)]
@@ -205,7 +200,7 @@ impl Tokens {
         change: impl FnOnce(&mut Vec<Record>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut inner = self.lock();
-        let _lock = lock_beside(&self.path).map_err(|e| self.failed(&e))?;
+        let _lock = private_file::lock_beside(&self.path).map_err(|e| self.failed(&e))?;
         let (records, _) = read(&self.path).map_err(|e| self.failed(&e))?;
         let mut records = with_uses(records, &inner.used);
         records.retain(|record| !inner.revoked.contains(&record.info.token_id));
@@ -218,11 +213,7 @@ impl Tokens {
 
     fn failed(&self, cause: &io::Error) -> Error {
         tracing::error!(path = %self.path.display(), error = %cause, "the file of tokens");
-        let code = match cause.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorCode::StorageFull,
-            _ => ErrorCode::InternalError,
-        };
-        Error::new(code, format!("the file of tokens cannot be used: {cause}"))
+        private_file::failed(format!("the file of tokens cannot be used: {cause}"), cause)
     }
 
     #[cfg(test)]
@@ -264,13 +255,6 @@ impl Seen {
     fn of(meta: &fs::Metadata) -> Self {
         Self { ino: meta.ino(), size: meta.size(), changed: (meta.ctime(), meta.ctime_nsec()) }
     }
-}
-
-/// Whether a change must survive a crash of the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Durable {
-    Yes,
-    No,
 }
 
 fn new_info(params: CreateTokenParams) -> Result<TokenInfo, Error> {
@@ -325,19 +309,8 @@ fn with_uses(mut records: Vec<Record>, used: &HashMap<TokenId, Timestamp>) -> Ve
 
 /// No file is no tokens.
 fn read(path: &Path) -> io::Result<(Vec<Record>, Option<Seen>)> {
-    let file = match fs::OpenOptions::new().read(true).custom_flags(no_follow()).open(path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), None)),
-        Err(e) => return Err(e),
-    };
-    let meta = file.metadata()?;
-    if meta.uid() != paths::user_id() || meta.mode() & 0o077 != 0 || !meta.is_file() {
-        return Err(io::Error::other("it must be a file of this user with mode 0600"));
-    }
-    if meta.size() > LARGEST_FILE {
-        return Err(io::Error::other("it is too large to be ours"));
-    }
-    let contents: Contents = serde_json::from_reader(io::BufReader::new(file))?;
+    let Some((bytes, meta)) = private_file::read(path)? else { return Ok((Vec::new(), None)) };
+    let contents: Contents = serde_json::from_slice(&bytes)?;
     if contents.version != VERSION {
         return Err(io::Error::other(format!("its version is {}, not {VERSION}", contents.version)));
     }
@@ -348,51 +321,11 @@ fn read(path: &Path) -> io::Result<(Vec<Record>, Option<Seen>)> {
     Ok((records, Some(Seen::of(&meta))))
 }
 
-fn no_follow() -> i32 {
-    rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()
-}
-
-/// Writes beside the file and renames: a reader sees the old one or the new one.
 fn write(path: &Path, records: &[Record], durable: Durable) -> io::Result<Seen> {
-    let contents = Contents { version: VERSION, tokens: records.to_vec() };
-    let beside = path.with_extension(format!("json.{}", std::process::id()));
-    let _ = fs::remove_file(&beside);
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-    let written = serde_json::to_vec_pretty(&contents)
-        .map_err(io::Error::from)
-        .and_then(|json| file.write_all(&json))
-        .and_then(|()| if durable == Durable::Yes { file.sync_all() } else { Ok(()) })
-        .and_then(|()| fs::rename(&beside, path));
-    if let Err(error) = written {
-        let _ = fs::remove_file(&beside);
-        return Err(error);
-    }
-    if let (Durable::Yes, Some(dir)) = (durable, path.parent()) {
-        File::open(dir)?.sync_all()?;
-    }
+    let text = serde_json::to_vec_pretty(&Contents { version: VERSION, tokens: records.to_vec() })?;
+    private_file::replace(path, &text, durable)?;
     // Renaming changes the time of change, so it is looked at afterwards.
     Ok(Seen::of(&fs::symlink_metadata(path)?))
-}
-
-/// Held while the file is changed. The directory is made when it is not there.
-fn lock_beside(path: &Path) -> io::Result<File> {
-    if let Some(dir) = path.parent() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    }
-    let lock = fs::OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .custom_flags(no_follow())
-        .open(path.with_extension("lock"))?;
-    for _ in 0..LOCK_TRIES {
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            return Ok(lock);
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    Err(io::Error::other("another process holds its lock"))
 }
 
 fn hex(digest: &Digest) -> String {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use trl_core::execution::Execution;
+use trl_core::execution::{Early, Execution};
 use trl_core::session::handle::Session;
 use trl_core::session::messages::{Ending, Manner};
+use trl_core::terminal::Terminal;
 use trl_proto::exec::StreamStarted;
 use trl_proto::far::{
-    AtRest, FarCreate, FarCreated, FarMethod, FarRestore, FarRestored, FarState, OfSession, Resolved,
+    AtRest, FarCreate, FarCreated, FarMethod, FarRestore, FarRestored, FarState, OfSession, Probed, Resolved,
 };
 use trl_proto::{Dialect, Error, StreamId};
 
@@ -16,6 +17,7 @@ use super::super::connection::Client;
 use super::super::files::Doing;
 use super::super::follow::{Follow, Output, Pushes};
 use super::super::rpc::{Answer, Call};
+use super::showing::Showing;
 
 /// How long the news that a command has begun may wait for company; whoever cancels it waits as long.
 const TOGETHER: Duration = Duration::from_millis(2);
@@ -30,9 +32,9 @@ impl Call<'_> {
             FarMethod::Capture => self.done(self.far_capture().await),
             FarMethod::Restore => self.done(self.far_restore().await),
             FarMethod::AtRest => self.done(self.far_at_rest().await),
-            FarMethod::Probe | FarMethod::Terminal | FarMethod::Tape => {
-                self.done::<()>(Err(Error::internal("not there yet")))
-            }
+            FarMethod::Probe => self.done(self.far_probe().await),
+            FarMethod::ResolveTerminal => self.done(self.far_resolve_terminal()),
+            FarMethod::Terminal => self.far_terminal().await,
         }
     }
 
@@ -88,6 +90,37 @@ impl Call<'_> {
         }
     }
 
+    fn far_resolve_terminal(&self) -> Result<Resolved, Error> {
+        self.manager().resolve_terminal_for_gateway(self.request.params()?, &self.caller())
+    }
+
+    /// Like a session, it lives as long as its strand.
+    async fn far_terminal(&self) -> Answer {
+        let made = async {
+            self.manager().create_terminal_for_gateway(self.request.params()?, &self.caller()).await
+        };
+        match made.await {
+            Err(error) => self.done::<()>(Err(error)),
+            Ok(terminal) => {
+                let public = terminal.public();
+                let made = FarCreated {
+                    pid: public.pid,
+                    working_dir: public.cwd.clone(),
+                    sandbox: terminal.spec.sandbox.report(),
+                    limits: public.limits.clone(),
+                };
+                drop(public);
+                let client = Arc::clone(self.client);
+                tokio::spawn(end_terminal_when_gone(client, Arc::clone(&terminal)));
+                Answer { line: self.line(Ok(made)), follow: Some(Follow::Tape(Showing::new(terminal))) }
+            }
+        }
+    }
+
+    async fn far_probe(&self) -> Result<Probed, Error> {
+        self.manager().look_up_for_gateway(self.request.params()?, &self.caller()).await
+    }
+
     async fn far_capture(&self) -> Result<FarState, Error> {
         let OfSession { session_id } = self.request.params()?;
         Ok(FarState { state: self.manager().state_for_gateway(&session_id).await? })
@@ -121,10 +154,18 @@ async fn something_to_tell(execution: &Execution) {
     }
 }
 
+async fn end_terminal_when_gone(client: Arc<Client>, terminal: Arc<Terminal>) {
+    let mut gone = client.gone.subscribe();
+    let _ = gone.wait_for(|gone| *gone).await;
+    let manager = &client.server.manager;
+    let grace = manager.engine.settings.terminal_grace;
+    terminal.end("its gateway let go of it", Early::Cancelled, grace).await;
+    let _ = manager.destroy_terminal(&terminal, None).await;
+}
+
 async fn end_when_gone(client: Arc<Client>, session: Arc<Session>) {
     let mut gone = client.gone.subscribe();
-    let left = async { gone.wait_for(|gone| *gone).await.is_ok() };
-    left.await;
+    let _ = gone.wait_for(|gone| *gone).await;
     let manager = &client.server.manager;
-    let _ = manager.end(&session, Ending::Terminated, Manner::Forced, "its gateway let go of it").await;
+    let _ = manager.end(&session, Ending::Terminated, Manner::Graceful, "its gateway let go of it").await;
 }

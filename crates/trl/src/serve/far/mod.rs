@@ -10,10 +10,11 @@
 //! 3. Without a connection for the grace (`runtimes.grace_s`), or told to by the gateway, it ends everything and itself.
 //!
 //! It keeps nothing on disk and judges nothing: rules, records and secrets are the gateway's. [`calls`] is what only
-//! gateways may ask for.
+//! gateways may ask for, [`showing`] how a terminal is followed for one.
 
 mod calls;
 mod relay;
+mod showing;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use trl_proto::PROTOCOL;
 use trl_proto::far::Greeting;
 
 pub(crate) use self::relay::{Starter, relay};
+pub(crate) use self::showing::Showing;
 use super::connection::{self, Client, Connected, Hears, Through};
 use super::outbox::ByteSink;
 use super::principal::Principal;
@@ -63,7 +65,8 @@ pub(crate) fn engine(mut config: Config, key: Key) -> Result<(), ServeError> {
             () = take_connections(&server, &listener, &line, grace) => {}
             _ = async { stop.wait_for(Option::is_some).await.is_ok() } => {}
         }
-        let manner = (*server.stop.borrow()).unwrap_or(Manner::Graceful);
+        // One whose gateway is gone has nobody left to be gentle for.
+        let manner = (*server.stop.borrow()).unwrap_or(Manner::Forced);
         server.manager.shutdown(manner).await;
         server.closing.send_replace(true);
         Ok(())

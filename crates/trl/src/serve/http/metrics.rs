@@ -12,7 +12,7 @@ type Row = (&'static str, &'static str, &'static str);
 
 pub(super) fn text(stats: &Stats, counters: &Counters) -> String {
     let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
-    let rows: [(Row, u64); 30] = [
+    let rows: [(Row, u64); 31] = [
         (("uptime_seconds", "gauge", "Seconds since the daemon started"), stats.uptime_s),
         (("session_runtimes", "gauge", "Sessions that take commands"), stats.resident_sessions),
         (("execution_builds_total", "counter", "Commands whose process was started"), stats.execution_builds),
@@ -46,6 +46,10 @@ pub(super) fn text(stats: &Stats, counters: &Counters) -> String {
         (("memory_rss_bytes", "gauge", "Resident memory of the daemon"), stats.memory_rss_bytes),
         (("open_fds", "gauge", "Descriptors the daemon has open"), stats.open_fds),
         (("threads", "gauge", "Threads of the daemon"), stats.threads),
+        (
+            ("runtime_reconnects_total", "counter", "Connections to runtimes in place of broken ones"),
+            stats.runtime_reconnects,
+        ),
         (("http_requests_total", "counter", "HTTP requests"), read(&counters.requests)),
         (("http_auth_failures_total", "counter", "Wrong tokens and tickets"), read(&counters.auth_failures)),
         (("http_websockets_total", "counter", "WebSockets opened"), read(&counters.websockets)),
@@ -57,12 +61,32 @@ pub(super) fn text(stats: &Stats, counters: &Counters) -> String {
     histogram(&mut text, "command_duration", "How long commands ran", &stats.command_duration_ms);
     histogram(&mut text, "command_wait", "How long commands waited to start", &stats.command_wait_ms);
     histogram(&mut text, "approval_wait", "How long people took to answer", &stats.approval_wait_ms);
-    text.push_str("# HELP trl_http_answers_total HTTP answers by class of status.\n");
-    text.push_str("# TYPE trl_http_answers_total counter\n");
-    for (class, count) in counters.answers.iter().enumerate().skip(1) {
-        let _ = writeln!(text, "trl_http_answers_total{{status=\"{class}xx\"}} {}", read(count));
-    }
+    let runtimes = stats.runtimes.iter().map(|(state, count)| (state.name().to_string(), *count));
+    labelled(&mut text, ("runtimes", "gauge", "Runtimes by state"), "state", runtimes);
+    let sessions = stats.runtime_sessions.iter().map(|(name, count)| (name.clone(), *count));
+    labelled(&mut text, ("runtime_sessions", "gauge", "Sessions of each runtime"), "runtime", sessions);
+    let answers = counters.answers.iter().enumerate().skip(1);
+    let answers = answers.map(|(class, count)| (format!("{class}xx"), read(count)));
+    labelled(
+        &mut text,
+        ("http_answers_total", "counter", "HTTP answers by class of status"),
+        "status",
+        answers,
+    );
     text
+}
+
+/// One line for each value of a label.
+fn labelled(
+    text: &mut String,
+    (name, kind, help): Row,
+    label: &str,
+    values: impl Iterator<Item = (String, u64)>,
+) {
+    let _ = write!(text, "# HELP trl_{name} {help}.\n# TYPE trl_{name} {kind}\n");
+    for (value, count) in values {
+        let _ = writeln!(text, "trl_{name}{{{label}=\"{value}\"}} {count}");
+    }
 }
 
 /// In seconds, as Prometheus has times.

@@ -191,8 +191,9 @@ impl Visit {
     }
 
     fn metrics(&self, request: &Request<Incoming>) -> Result<Answer, Refusal> {
-        self.who(request.headers())?.may_call(Method::SystemStats)?;
-        let text = metrics::text(&self.door.server.stats(), &self.door.counters);
+        let principal = self.who(request.headers())?;
+        principal.may_call(Method::SystemStats)?;
+        let text = metrics::text(&self.door.server.stats(&principal), &self.door.counters);
         Ok(answer::of(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text))
     }
 
