@@ -32,6 +32,7 @@ mod push;
 mod race;
 mod raw;
 mod report;
+mod runtimes;
 mod sandbox;
 mod screen;
 mod start;
@@ -44,12 +45,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use report::Report;
 
-const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|sandbox|crowd|memory|screen|terminals|keys|policy|approvals|checkpoints|start|files]... \
+const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|sandbox|crowd|memory|screen|terminals|keys|policy|approvals|checkpoints|start|files|runtimes]... \
                      [--trl PATH] [--quick] [--save]";
 
 type Suite = fn(&Plan, &mut Report) -> Result<()>;
 
-const SUITES: [(&str, Suite); 17] = [
+const SUITES: [(&str, Suite); 18] = [
     ("latency", latency::run),
     ("burst", burst::run),
     ("output", output::run),
@@ -67,6 +68,7 @@ const SUITES: [(&str, Suite); 17] = [
     ("checkpoints", checkpoints::run),
     ("start", start::run),
     ("files", files::run),
+    ("runtimes", runtimes::run),
 ];
 
 /// The shells every bar is about.

@@ -14,11 +14,12 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn start() -> Result<Self> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .arg("--peer")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
+        Self::of(Command::new(std::env::current_exe()?).arg("--peer"))
+    }
+
+    /// Anything that does the same.
+    pub(crate) fn of(command: &mut Command) -> Result<Self> {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let to = child.stdin.take().context("piped")?;
         let from = child.stdout.take().context("piped")?;
         Ok(Self { child, to, from })

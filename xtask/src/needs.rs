@@ -14,7 +14,7 @@ use anyhow::{Result, bail};
 use crate::{place, steps};
 
 /// A program the tests drive, and the Debian package that has it.
-const PROGRAMS: [(&str, &str); 25] = [
+const PROGRAMS: [(&str, &str); 27] = [
     ("dash", "dash"),
     ("bash", "bash"),
     ("zsh", "zsh"),
@@ -42,6 +42,9 @@ const PROGRAMS: [(&str, &str); 25] = [
     ("chromium", "chromium"),
     // Runs the containers of the tests.
     ("dockerd", "docker.io"),
+    // A machine to log in to.
+    ("sshd", "openssh-server"),
+    ("ssh", "openssh-client"),
     // Has a kernel with control groups of version 2.
     ("qemu-system-x86_64", "qemu-system-x86"),
     // For libFuzzer.

@@ -21,8 +21,8 @@ const USER: &str = "nobody";
 const ALIKE: &str = "package(trl-proto) + package(trl-policy) + package(trl-screen) \
     + (binary(catalogue) & test(/^(ash|fish|ksh93|zsh)::/))";
 
-/// What only root can do at all: a Docker daemon is started for it.
-const ROOTS: &str = "(package(trl-docker) & binary(real))";
+/// What this user cannot do at all: a Docker daemon is started for it, or somebody logs in.
+const ROOTS: &str = "(package(trl-docker) & binary(real)) + binary(elsewhere)";
 
 struct User {
     uid: u32,

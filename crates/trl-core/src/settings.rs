@@ -125,6 +125,8 @@ pub struct RuntimeSettings {
     pub grace: Duration,
     /// How long a request waits for a link to come up.
     pub connect: Duration,
+    /// What is made elsewhere for this daemon is known by it, also to its successor.
+    pub gateway: String,
 }
 
 impl Default for RuntimeSettings {
@@ -134,6 +136,7 @@ impl Default for RuntimeSettings {
             known: BTreeMap::new(),
             grace: Duration::from_secs(600),
             connect: Duration::from_secs(10),
+            gateway: String::new(),
         }
     }
 }

@@ -58,7 +58,7 @@ impl Dockerd {
             available("a dockerd that works", false);
             return None;
         }
-        dockerd.import(BUSYBOX, &busybox());
+        dockerd.import(BUSYBOX, &busybox(&[]));
         Some(dockerd)
     }
 
@@ -192,18 +192,23 @@ fn remove_groups(name: &str) {
     }
 }
 
-/// A tar archive with busybox under all its names, and the libraries it needs, if it is not static.
-fn busybox() -> Vec<u8> {
+/// The layer of an image like [`BUSYBOX`] in which this program finds the libraries it wants, if it wants any.
+pub fn layer_for(program: &Path) -> Vec<u8> {
+    busybox(&libraries(program))
+}
+
+/// A tar archive with busybox under all its names, the libraries it needs, if it is not static, and others.
+fn busybox(others: &[String]) -> Vec<u8> {
     let program = find_program("busybox").expect("checked at the start");
     let dir = Scratch::new();
     for name in ["bin", "etc", "tmp", "root"] {
         dir.dir(name);
     }
     fs::copy(&program, dir.join("bin/busybox")).expect("a copy");
-    for library in libraries(&program) {
+    for library in libraries(&program).iter().chain(others) {
         let name = library.trim_start_matches('/');
         dir.dir(Path::new(name).parent().and_then(Path::to_str).expect("a directory"));
-        fs::copy(&library, dir.join(name)).expect("a copy");
+        fs::copy(library, dir.join(name)).expect("a copy");
     }
     for name in output(Command::new(&program).arg("--list")).lines().filter(|name| *name != "busybox") {
         symlink("busybox", dir.join("bin").join(name)).expect("a link");

@@ -6,7 +6,8 @@
 //!    [`Terminal`] is one with a terminal: type, look, wait for what is shown.
 //! 4. [`Http`] asks over HTTP, byte by byte where a test wants that; [`WebSocket`] converses; [`Attached`] sits beside a terminal.
 //! 5. [`Proxy`] stands between a client and a daemon and loses connections.
-//! 6. [`Dockerd`] is a Docker daemon of the test's own.
+//! 6. [`Dockerd`] is a Docker daemon of the test's own, [`Sshd`] a machine to log in to, [`Registry`] a place to pull an
+//!    image from.
 //! 7. [`runtime`]: engines elsewhere, which in tests are on this machine, too.
 //! 8. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
 //!
@@ -22,10 +23,12 @@ pub mod http;
 pub mod process;
 pub mod proxy;
 pub mod random;
+pub mod registry;
 pub mod runtime;
 pub mod scratch;
 pub mod session;
 pub mod shell;
+pub mod sshd;
 pub mod streaming;
 pub mod terminal;
 pub mod websocket;
@@ -40,10 +43,12 @@ pub use http::{Http, Reply, SseEvent};
 pub use process::{descendants, procs_matching, sleeper, wait_gone};
 pub use proxy::Proxy;
 pub use random::Random;
+pub use registry::Registry;
 pub use scratch::Scratch;
 pub use serde_json::{Value, json};
 pub use session::{Run, Session};
 pub use shell::Shell;
+pub use sshd::Sshd;
 pub use streaming::Streaming;
 pub use terminal::Terminal;
 pub use websocket::WebSocket;

@@ -72,6 +72,11 @@ impl Session {
         Self { id, client, hangs_after_s: HANGS_AFTER_S }
     }
 
+    /// A session that is there already.
+    pub fn known(client: Client, id: &str) -> Self {
+        Self { id: id.into(), client, hangs_after_s: HANGS_AFTER_S }
+    }
+
     pub fn client(&mut self) -> &mut Client {
         &mut self.client
     }

@@ -39,6 +39,8 @@ pub struct Cage {
     pub info: LimitsInfo,
     scope: UsageScope,
     group: Option<Group>,
+    /// Where there is none: the one we are all in, as far as the kernel ends somebody there.
+    around: Option<Arc<Group>>,
     leavings: Arc<Leavings>,
     /// Tasks of ours in there, which do not count.
     own_tasks: u64,
@@ -92,6 +94,7 @@ impl Cage {
             info,
             scope,
             group,
+            around: caging.around(),
             leavings: caging.leavings(),
             own_tasks,
             guarded,
@@ -160,7 +163,8 @@ impl Cage {
             None => {
                 let tally = tally::of(keeper, u64::MAX);
                 self.peak = self.peak.max(tally.resident);
-                Reading { cpu: tally.cpu, memory_peak: self.peak, ..Reading::default() }
+                let oom_kills = self.around.as_ref().map_or(0, |group| group.oom_kills());
+                Reading { cpu: tally.cpu, memory_peak: self.peak, oom_kills, ..Reading::default() }
             }
         }
     }

@@ -22,6 +22,8 @@ const SETTLED: Duration = Duration::from_millis(100);
 pub struct Caging {
     base: Result<Base, String>,
     spare: Mutex<Option<(UnixStream, Group)>>,
+    /// Without groups of our own: that of the container, if this is process 1 of one.
+    around: Option<Arc<Group>>,
     /// There has been a session with limits.
     wanted: AtomicBool,
     leavings: Arc<Leavings>,
@@ -34,7 +36,10 @@ impl Caging {
         if let Err(why) = &base {
             tracing::info!(why, "limits are held to without control groups");
         }
-        Self { base, spare: Mutex::new(None), wanted: AtomicBool::new(false), leavings: Arc::default() }
+        let in_container = base.is_err() && std::process::id() == 1;
+        let around = in_container.then(Group::around).flatten().map(Arc::new);
+        let (spare, wanted) = (Mutex::new(None), AtomicBool::new(false));
+        Self { base, spare, around, wanted, leavings: Arc::default() }
     }
 
     /// For the doctor.
@@ -112,6 +117,10 @@ impl Caging {
 
     fn spare(&self) -> MutexGuard<'_, Option<(UnixStream, Group)>> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn around(&self) -> Option<Arc<Group>> {
+        self.around.clone()
     }
 
     pub(super) fn leavings(&self) -> Arc<Leavings> {

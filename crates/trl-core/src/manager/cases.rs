@@ -61,7 +61,7 @@ impl Manager {
             let scene = self.scene(id.as_str(), params.workspace_id.as_deref(), case, caller)?;
             case.under_session(&mut params, &scene)?;
         }
-        match self.engine.runtimes.place(params.runtime.as_ref()).await? {
+        match self.engine.runtimes.place(params.runtime.as_ref(), id.as_str()).await? {
             None => self.resolve_here(id, case, params, caller),
             Some(reached) => self.resolve_elsewhere(id, case, params, (caller, reached)).await,
         }
@@ -95,6 +95,7 @@ impl Manager {
         (caller, reached): (&Caller, Reached),
     ) -> Result<Spec, Error> {
         params.runtime = None;
+        params.limits = reached.runtime.limits(params.limits);
         let usual = || self.engine.settings.sandbox_mode.into();
         let wish = params.sandbox.get_or_insert_with(usual).clone();
         let asked = ResolveParams { session_id: id.clone(), create: params.clone() };
@@ -138,7 +139,7 @@ impl Manager {
             let scene = self.scene(id.as_str(), params.workspace_id.as_deref(), case, caller)?;
             case.under_terminal(&mut params, &scene)?;
         }
-        match self.engine.runtimes.place(params.runtime.as_ref()).await? {
+        match self.engine.runtimes.place(params.runtime.as_ref(), id.as_str()).await? {
             None => self.resolve_terminal_here(id, case, params, caller),
             Some(reached) => self.resolve_terminal_elsewhere(id, case, params, (caller, reached)).await,
         }
@@ -152,6 +153,7 @@ impl Manager {
         (caller, reached): (&Caller, Reached),
     ) -> Result<on_terminal::Spec, Error> {
         params.runtime = None;
+        params.limits = reached.runtime.limits(params.limits);
         let usual = || self.engine.settings.sandbox_mode.into();
         params.sandbox.get_or_insert_with(usual);
         let variables = case.iter().flat_map(|case| case.variables(id.as_str()));

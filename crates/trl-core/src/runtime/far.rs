@@ -2,16 +2,19 @@
 //!
 //! ```text
 //!  connecting ── an engine answers ─▶ up ── the connection breaks ─▶ waiting ─▶ up ...
-//!      │ not in time                                                    │ for longer than the grace, or it started anew
+//!      │ the first connection fails                                     │ for longer than the grace, it started anew, or is gone
 //!      ▼                                                                ▼
-//!    over                                                             over: everything it had is lost
+//!    over: the next who needs one tries again                         over: everything it had is lost
 //! ```
+//!
+//! On the way there may be much to do first, such as copying our program or pulling an image. While that goes on, it is
+//! said what is being done ([`Hitch::Step`]), and whoever waits goes on waiting.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use trl_link::{Identity, Key, Limits, Side, Urgency};
 use trl_proto::far::Greeting;
@@ -19,11 +22,74 @@ use trl_proto::{Error, ErrorCode, PROTOCOL, random};
 
 use super::line::{Cut, Line, Stand};
 use super::talk::{Calls, Talk};
-use super::transport::{Connection, Transport};
+use super::transport::{Connection, Failure, Route, Transport};
 
 /// After the first failure; doubled with each, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// Between two words about something that goes on.
+const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
+
+/// What keeps an engine from being up.
+#[derive(Debug, Clone, Default)]
+pub enum Hitch {
+    #[default]
+    None,
+    /// Something is being done, and goes on. Whoever cannot wait any longer is told this.
+    Step(Error),
+    /// The last try failed.
+    Trouble(Error),
+}
+
+/// Where it is said what is being done on the way to an engine.
+#[derive(Debug, Clone, Default)]
+pub struct Steps(Arc<watch::Sender<Hitch>>);
+
+impl Steps {
+    /// This goes on now, or has gone on a bit.
+    pub fn now(&self, stage: &str, what: &str) {
+        self.0.send_replace(Hitch::Step(unavailable(stage, what)));
+    }
+
+    /// This goes on until it is done; how long that may take is its own affair.
+    pub async fn during<T>(&self, stage: &str, what: &str, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            self.now(stage, what);
+            if let Ok(done) = tokio::time::timeout(SIGN_OF_LIFE, &mut work).await {
+                return done;
+            }
+        }
+    }
+
+    fn failed(&self, error: Error) {
+        self.0.send_replace(Hitch::Trouble(error));
+    }
+
+    fn done(&self) {
+        self.0.send_replace(Hitch::None);
+    }
+
+    /// Where it has come to a halt.
+    fn stalled(&self) -> Error {
+        match &*self.0.borrow() {
+            Hitch::Step(error) => error.clone(),
+            _ => unavailable("connect", "it does not answer"),
+        }
+    }
+
+    /// Resolves when nothing has gone on for so long.
+    async fn stall(&self, within: Duration) {
+        let mut hitch = self.0.subscribe();
+        let mut until = Instant::now() + within;
+        while let Ok(Ok(())) = tokio::time::timeout_at(until, hitch.changed()).await {
+            if matches!(*hitch.borrow_and_update(), Hitch::Step(_)) {
+                until = Instant::now() + within;
+            }
+        }
+    }
+}
 
 /// An engine elsewhere.
 #[derive(Debug)]
@@ -32,15 +98,27 @@ pub struct Far {
     /// For what must not wait behind anything else.
     pub calls: Calls,
     stand: watch::Receiver<Stand>,
-    trouble: Arc<Mutex<Option<Error>>>,
+    steps: Steps,
+    /// At its end when nothing is left that was made for this engine.
+    left: mpsc::Sender<()>,
+}
+
+/// For how long things are waited for.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// While a link is broken.
+    pub grace: Duration,
+    /// While one is made, and nothing goes on.
+    pub connect: Duration,
 }
 
 impl Far {
-    /// Begins to reach for it; [`Far::up`] says when it is there.
+    /// Begins to reach for the engine of `whose` things; [`Far::up`] says when it is there.
     pub fn reach(
         name: &str,
-        transport: Transport,
-        (grace, connect): (Duration, Duration),
+        transport: &Transport,
+        whose: &str,
+        patience: Patience,
         reconnects: Arc<AtomicU64>,
     ) -> Result<Arc<Self>, Error> {
         let identity = Identity {
@@ -52,23 +130,16 @@ impl Far {
         let key = identity.key;
         let (line, _) = Line::new(identity, Limits::default());
         let urgent = line.open(Urgency::Urgent).map_err(|gone| Error::internal(gone.to_string()))?;
+        let (left, until_left) = mpsc::channel(1);
         let far = Self {
             calls: Calls::over(urgent),
             stand: line.stand(),
-            trouble: Arc::default(),
+            steps: Steps::default(),
             line: line.clone(),
+            left,
         };
-        let keeping = Keeping {
-            name: name.into(),
-            key,
-            transport,
-            line,
-            grace,
-            connect,
-            trouble: Arc::clone(&far.trouble),
-            reconnects,
-        };
-        tokio::spawn(keeping.run());
+        let (name, route, steps) = (name.into(), transport.route(whose, key), far.steps.clone());
+        tokio::spawn(Keeping { name, route, line, patience, steps, reconnects }.run(until_left));
         Ok(Arc::new(far))
     }
 
@@ -90,8 +161,16 @@ impl Far {
         matches!(*self.stand.borrow(), Stand::Over { .. })
     }
 
+    pub fn hitch(&self) -> Hitch {
+        self.steps.0.borrow().clone()
+    }
+
+    /// What is in the way, or being done.
     pub fn trouble(&self) -> Option<Error> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        match self.hitch() {
+            Hitch::None => None,
+            Hitch::Step(error) | Hitch::Trouble(error) => Some(error),
+        }
     }
 
     /// What it says of itself, while it is there.
@@ -102,23 +181,23 @@ impl Far {
         }
     }
 
-    /// Resolves when it is there, with its greeting; or with what is in the way when the time is up.
+    /// Resolves when it is there, with its greeting; or with what is in the way when nothing has gone on for so long.
     pub async fn up(&self, within: Duration) -> Result<Greeting, Error> {
         let mut stand = self.stand.clone();
-        let settled = stand.wait_for(|stand| *stand != Stand::Away);
-        let found = tokio::time::timeout(within, settled).await;
         let away = || self.trouble().unwrap_or_else(|| unavailable("connect", "it does not answer"));
-        match found {
-            Err(_) | Ok(Err(_)) => Err(away()),
-            Ok(Ok(stand)) => match &*stand {
-                Stand::Up { greeting } => understood(greeting),
-                Stand::Over { why } => Err(self.trouble().unwrap_or_else(|| unavailable("connect", why))),
-                Stand::Away => Err(away()),
-            },
+        let settled = tokio::select! {
+            settled = stand.wait_for(|stand| *stand != Stand::Away) => settled.map_err(|_| away())?,
+            () = self.steps.stall(within) => return Err(away()),
+        };
+        match &*settled {
+            Stand::Up { greeting } => understood(greeting),
+            Stand::Over { why } => Err(self.trouble().unwrap_or_else(|| unavailable("connect", why))),
+            Stand::Away => Err(away()),
         }
     }
 
-    /// Its engine ends everything, now or when it notices that nobody comes any more.
+    /// Its engine ends everything, now or when it notices that nobody comes any more. Resolves when nothing is left that was
+    /// made for it.
     pub async fn end(&self) {
         if self.is_up() {
             let force = serde_json::json!({"force": true});
@@ -126,6 +205,7 @@ impl Far {
             let _ = tokio::time::timeout(Duration::from_secs(1), asked).await;
         }
         self.line.give_up("the runtime is not needed any more");
+        self.left.closed().await;
     }
 }
 
@@ -148,89 +228,98 @@ pub fn unavailable(stage: &str, why: &str) -> Error {
 /// Sees to it that a line has a connection.
 struct Keeping {
     name: String,
-    key: Key,
-    transport: Transport,
+    route: Route,
     line: Line,
-    grace: Duration,
-    connect: Duration,
-    trouble: Arc<Mutex<Option<Error>>>,
+    patience: Patience,
+    steps: Steps,
+    /// Connections that were made after the first.
     reconnects: Arc<AtomicU64>,
 }
 
 impl Keeping {
-    async fn run(self) {
-        let mut pause = FIRST_PAUSE;
-        let (mut end, mut first) = (self.line.stand(), self.line.stand());
-        let mut met = false;
-        let mut away_until = Instant::now() + self.connect;
-        while !matches!(*end.borrow_and_update(), Stand::Over { .. }) {
+    /// `left` is dropped at the very end.
+    async fn run(self, left: mpsc::Receiver<()>) {
+        let mut end = self.line.stand();
+        tokio::select! {
+            why = self.keep() => self.line.give_up(&why),
+            _ = async { end.wait_for(|stand| matches!(stand, Stand::Over { .. })).await.is_ok() } => {}
+        }
+        self.route.leave().await;
+        drop(left);
+    }
+
+    /// Until there is no more hope; why not.
+    async fn keep(&self) -> String {
+        let (mut met, mut pause) = (false, FIRST_PAUSE);
+        let mut away_until = Instant::now();
+        loop {
             let carried = tokio::select! {
                 carried = self.carry(met) => carried,
-                () = over(&mut end) => return,
-                () = until_met(&mut first, met, away_until) => Err(unavailable("connect", "it does not answer")),
+                () = self.silence(met) => Err(Failure::Passing(self.steps.stalled())),
             };
-            if let Ok(up) = &carried
-                && *up
-            {
-                (met, pause, away_until) = (true, FIRST_PAUSE, Instant::now() + self.grace);
-            }
-            if let Err(error) = carried {
+            let outcome = match carried {
+                Ok(()) => {
+                    (met, pause, away_until) = (true, FIRST_PAUSE, Instant::now() + self.patience.grace);
+                    None
+                }
+                Err(Failure::Passing(error)) => {
+                    let hopeless = !met || Instant::now() + pause >= away_until;
+                    Some((error, hopeless))
+                }
+                Err(Failure::Final(error)) => Some((error, true)),
+            };
+            if let Some((error, hopeless)) = outcome {
                 tracing::warn!(runtime = %self.name, %error, "a runtime is not reached");
-                *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                let why = error.message.clone();
+                self.steps.failed(error);
+                if hopeless {
+                    return why;
+                }
             }
-            if Instant::now() + pause >= away_until {
-                return self.line.give_up("its engine was away for too long");
-            }
-            tokio::select! {
-                () = tokio::time::sleep(jittered(pause)) => {}
-                () = over(&mut end) => return,
-            }
+            tokio::time::sleep(jittered(pause)).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
-    /// One connection, to its end. Whether an engine was met on it; it counts as another if one was `met` before.
-    async fn carry(&self, met_before: bool) -> Result<bool, Error> {
-        let Connection { reader, writer, mut guard } = self.transport.connect(self.key).await?;
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    /// A first connection on which nobody says a word, and nothing goes on, is not waited for.
+    async fn silence(&self, met: bool) {
+        let mut stand = self.line.stand();
+        tokio::select! {
+            _ = async { stand.wait_for(|stand| *stand != Stand::Away).await.is_ok() }, if !met => {}
+            () = self.steps.stall(self.patience.connect), if !met => return,
+            else => {}
+        }
+        std::future::pending().await
+    }
+
+    /// One connection, to its end. An error when no engine was met on it; it counts as another if one was `met` before.
+    async fn carry(&self, met_before: bool) -> Result<(), Failure> {
+        let Connection { mut reader, mut writer } = self.route.connect(&self.steps).await?;
         let mut stand = self.line.stand();
         stand.mark_unchanged();
-        let mut carrying = std::pin::pin!(self.line.carry(reader, writer));
-        let mut again = self.line.stand();
         let cut = tokio::select! {
-            cut = &mut carrying => cut,
-            () = up(&mut again), if met_before => {
-                self.reconnects.fetch_add(1, Ordering::Relaxed);
-                carrying.await
-            }
+            cut = self.line.carry(&mut reader, &mut writer) => cut,
+            cut = self.note_up(met_before) => match cut {},
         };
         let met = stand.has_changed().unwrap_or(false);
-        let said = guard.last_words().await;
+        let said = reader.last_words().await;
         if met && !matches!(cut, Cut::Breach(_)) {
             tracing::info!(runtime = %self.name, %cut, %said, "the connection to a runtime broke");
-            return Ok(true);
+            return Ok(());
         }
         let why = if said.is_empty() { cut.to_string() } else { said };
-        Err(unavailable(guard.stage(), &why))
+        Err(Failure::Passing(unavailable("connect", &why)))
     }
-}
 
-async fn up(stand: &mut watch::Receiver<Stand>) {
-    let _ = stand.wait_for(|stand| matches!(stand, Stand::Up { .. })).await;
-}
-
-async fn over(stand: &mut watch::Receiver<Stand>) {
-    let _ = stand.wait_for(|stand| matches!(stand, Stand::Over { .. })).await;
-}
-
-/// A first connection on which nobody says a word is not waited for.
-async fn until_met(stand: &mut watch::Receiver<Stand>, met: bool, until: Instant) {
-    if met {
-        return std::future::pending().await;
-    }
-    let _ = tokio::time::timeout_at(until, stand.wait_for(|stand| *stand != Stand::Away)).await;
-    if matches!(*stand.borrow(), Stand::Up { .. }) {
-        std::future::pending::<()>().await;
+    /// From then on nothing is in the way.
+    async fn note_up(&self, met_before: bool) -> std::convert::Infallible {
+        let mut stand = self.line.stand();
+        let _ = stand.wait_for(|stand| matches!(stand, Stand::Up { .. })).await;
+        self.steps.done();
+        if met_before {
+            self.reconnects.fetch_add(1, Ordering::Relaxed);
+        }
+        std::future::pending().await
     }
 }
 

@@ -6,11 +6,14 @@
 //!
 //! 1. [`Runtimes`] knows them all, by name: those of the settings, and those that were added, which are [`kept`]. A wish
 //!    for labels becomes names by [`choose`] (pure), of which the first that is reached is taken.
-//! 2. A [`Runtime`] has an engine while somebody needs one: [`far`] reaches for it through a [`transport`], and keeps the link.
+//! 2. A [`Runtime`] has [`engines`] while somebody needs them: [`far`] reaches for one through a [`transport`], and keeps the
+//!    link. [`arrival`] is what our program does when it was copied to where it is needed.
 //! 3. [`line`] is that link with tasks above it and bytes below; [`talk`] speaks the usual protocol on a strand of it.
 //! 4. [`session`] is the task of a session whose processes are there, [`terminal`] that of a terminal. Whoever sends it messages cannot tell.
 
+pub mod arrival;
 pub mod choose;
+mod engines;
 pub mod far;
 mod kept;
 pub mod line;
@@ -21,10 +24,11 @@ pub mod transport;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use trl_proto::limits::Limits;
 use trl_proto::runtime::{
     EngineInfo, HOST, RuntimeHealth, RuntimeInfo, RuntimeKind, RuntimeSpec, RuntimeState, RuntimeWish,
 };
@@ -32,9 +36,11 @@ use trl_proto::system::{NoParams, Ping};
 use trl_proto::{Error, ErrorCode, Method};
 
 use self::choose::Candidate;
-use self::far::Far;
+use self::engines::Engines;
+pub use self::engines::Place;
+use self::far::{Far, Hitch, Patience};
 use self::kept::Kept;
-use self::transport::Transport;
+use self::transport::{Orphans, Transport};
 use crate::seats::{Seat, Seats};
 use crate::settings::RuntimeSettings;
 
@@ -46,16 +52,12 @@ const MOST_TRIED: usize = 3;
 pub struct Runtime {
     pub name: Arc<str>,
     pub spec: RuntimeSpec,
-    transport: Transport,
-    grace: Duration,
     connect: Duration,
-    /// Its engine, while there is one.
-    far: Mutex<Option<Arc<Far>>>,
+    engines: Engines,
     seats: Seats,
     /// Sessions that were sent here and have no seat yet.
     coming: Seats,
     draining: AtomicBool,
-    reconnects: Arc<AtomicU64>,
     source: Source,
 }
 
@@ -68,19 +70,9 @@ pub enum Source {
 }
 
 impl Runtime {
-    /// Its engine, reached for if there is none; resolves when it is up.
-    pub async fn engine(&self) -> Result<Arc<Far>, Error> {
-        let far = {
-            let mut known = self.far.lock().unwrap_or_else(PoisonError::into_inner);
-            match known.as_ref().filter(|far| !far.is_over()) {
-                Some(far) => Arc::clone(far),
-                None => {
-                    let (transport, reconnects) = (self.transport.clone(), Arc::clone(&self.reconnects));
-                    let fresh = Far::reach(&self.name, transport, (self.grace, self.connect), reconnects)?;
-                    Arc::clone(known.insert(fresh))
-                }
-            }
-        };
+    /// The engine of somebody's session or terminal, reached for if there is none; resolves when it is up.
+    pub async fn engine(self: &Arc<Self>, whose: &str) -> Result<Arc<Far>, Error> {
+        let far = self.engines.reach(self, whose)?;
         far.up(self.connect).await.map_err(|error| self.named(error))?;
         Ok(far)
     }
@@ -90,16 +82,19 @@ impl Runtime {
         error.detail("runtime", &*self.name)
     }
 
-    fn current(&self) -> Option<Arc<Far>> {
-        self.far.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What a session may use there: what was asked for, else what its container has. Processors are shared out by the
+    /// container alone.
+    pub fn limits(&self, asked: Option<Limits>) -> Option<Limits> {
+        let Some(own) = self.spec.limits else { return asked };
+        Some(asked.unwrap_or_default().over(&Limits { cpu: None, ..own }))
     }
 
-    /// A place for one more session or terminal; given back when dropped.
-    pub fn admit(&self) -> Result<Seat, Error> {
+    /// A place for one more session or terminal.
+    pub fn admit(self: &Arc<Self>, whose: &str) -> Result<Place, Error> {
         if self.draining.load(Ordering::Relaxed) {
             return Err(self.named(far::unavailable("admit", "it takes no new sessions")));
         }
-        self.seats.take().ok_or_else(|| {
+        let seat = self.seats.take().ok_or_else(|| {
             let most = self.seats.limit();
             self.named(
                 Error::new(
@@ -108,30 +103,31 @@ impl Runtime {
                 )
                 .hint("end one, or use another runtime"),
             )
-        })
+        })?;
+        Ok(Place::take(self, whose, seat))
     }
 
     pub fn state(&self) -> RuntimeState {
         if self.draining.load(Ordering::Relaxed) {
             return RuntimeState::Draining;
         }
-        match self.current() {
-            None => RuntimeState::Idle,
-            Some(far) if far.is_up() => RuntimeState::Up,
-            Some(far) if far.is_over() => RuntimeState::Idle,
-            Some(far) if far.trouble().is_some() => RuntimeState::Waiting,
-            Some(_) => RuntimeState::Connecting,
+        let live: Vec<_> = self.engines.all().into_iter().filter(|far| !far.is_over()).collect();
+        match live.iter().find(|far| far.is_up()) {
+            Some(_) => RuntimeState::Up,
+            None if live.is_empty() => RuntimeState::Idle,
+            None if live.iter().any(|far| matches!(far.hitch(), Hitch::Trouble(_))) => RuntimeState::Waiting,
+            None => RuntimeState::Connecting,
         }
     }
 
     pub fn info(&self) -> RuntimeInfo {
-        let far = self.current();
-        let greeting = far.as_ref().and_then(|far| far.greeting());
+        let all = self.engines.all();
+        let greeting = all.iter().find_map(|far| far.greeting());
         RuntimeInfo {
             state: self.state(),
             sessions: self.seats.taken(),
-            reconnects: self.reconnects.load(Ordering::Relaxed),
-            trouble: far.filter(|far| !far.is_up()).and_then(|far| far.trouble()).map(|e| e.message),
+            reconnects: self.engines.reconnects(),
+            trouble: all.iter().filter(|far| !far.is_up()).find_map(|far| far.trouble()).map(|e| e.message),
             engine: greeting.map(|g| EngineInfo {
                 version: g.version,
                 os: g.os,
@@ -144,23 +140,32 @@ impl Runtime {
         }
     }
 
-    /// Asks its engine.
-    pub async fn health(&self) -> RuntimeHealth {
-        let asked = async {
-            let far = self.engine().await?;
-            let began = Instant::now();
-            let ping = far.calls.call::<Ping>(Method::SystemPing.name(), &NoParams {});
-            let late = || far::unavailable("ping", "it does not answer");
-            tokio::time::timeout(self.connect, ping).await.unwrap_or_else(|_| Err(late()))?;
-            Ok::<_, Error>(began.elapsed())
-        };
-        let outcome = asked.await;
+    /// Asks its engine; one that has an engine for each session, who would make them.
+    pub async fn health(self: &Arc<Self>) -> RuntimeHealth {
+        let outcome = self.ping().await;
         RuntimeHealth {
             name: self.name.to_string(),
             healthy: outcome.is_ok(),
             round_trip_us: outcome.as_ref().ok().and_then(|took| u64::try_from(took.as_micros()).ok()),
             trouble: outcome.err().map(|error| error.message),
         }
+    }
+
+    async fn ping(self: &Arc<Self>) -> Result<Duration, Error> {
+        let late = || far::unavailable("ping", "it does not answer");
+        let far = match self.engines.are_shared() {
+            true => Some(self.engine("").await?),
+            false => None,
+        };
+        let began = Instant::now();
+        let asked = async {
+            match far {
+                None => self.engines.transport.check().await,
+                Some(far) => far.calls.call::<Ping>(Method::SystemPing.name(), &NoParams {}).await.map(drop),
+            }
+        };
+        tokio::time::timeout(self.connect, asked).await.unwrap_or_else(|_| Err(late()))?;
+        Ok(began.elapsed())
     }
 
     fn candidate(&self) -> Candidate {
@@ -177,13 +182,6 @@ impl Runtime {
     /// Resolves when it has no sessions and terminals.
     pub async fn deserted(&self) {
         self.seats.all_free().await;
-    }
-
-    async fn end(&self) {
-        let far = self.far.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(far) = far {
-            far.end().await;
-        }
     }
 }
 
@@ -251,19 +249,17 @@ impl Runtimes {
         if spec.weight.is_some_and(|weight| !weight.is_finite() || weight <= 0.0) {
             return Err(Error::invalid("`weight` must be a number above 0"));
         }
-        let transport = Transport::of(&spec)?
+        let transport = Transport::of(&spec, &self.settings.gateway)?
             .ok_or_else(|| Error::invalid("the machine itself is the runtime `host`, and there is one"))?;
+        let patience = Patience { grace: self.settings.grace, connect: self.settings.connect };
         let runtime = Arc::new(Runtime {
             name: name.into(),
             seats: Seats::new(spec.max_sessions.unwrap_or(usize::MAX)),
-            transport,
+            engines: Engines::new(transport, patience),
             spec,
-            grace: self.settings.grace,
             connect: self.settings.connect,
-            far: Mutex::new(None),
             coming: Seats::new(usize::MAX),
             draining: AtomicBool::new(false),
-            reconnects: Arc::default(),
             source,
         });
         let mut known = self.known();
@@ -282,11 +278,11 @@ impl Runtimes {
 
     /// Where a session or terminal is to live: here (none), or in the first place that turns out to be there. Nothing has
     /// begun in one that does not.
-    pub async fn place(&self, wish: Option<&RuntimeWish>) -> Result<Option<Reached>, Error> {
+    pub async fn place(&self, wish: Option<&RuntimeWish>, whose: &str) -> Result<Option<Reached>, Error> {
         let mut missed = None;
         for runtime in self.places(wish)? {
             let coming = runtime.coming.take();
-            match runtime.engine().await {
+            match runtime.engine(whose).await {
                 Ok(far) => return Ok(Some(Reached { runtime, far, _coming: coming })),
                 Err(error) if error.code == ErrorCode::RuntimeUnavailable => {
                     tracing::warn!(runtime = &*runtime.name, %error, "a runtime that was chosen is not there");
@@ -334,14 +330,32 @@ impl Runtimes {
     pub async fn remove(&self, runtime: &Arc<Runtime>) {
         // Meanwhile there may be another one of its name.
         self.known().retain(|_, known| !Arc::ptr_eq(known, runtime));
-        runtime.end().await;
+        runtime.engines.end().await;
     }
 
     /// The daemon ends.
     pub async fn end(&self) {
-        let all: Vec<_> = self.known().values().cloned().collect();
-        for runtime in all {
-            runtime.end().await;
+        let mut ends = tokio::task::JoinSet::new();
+        for runtime in self.all() {
+            ends.spawn(async move { runtime.engines.end().await });
+        }
+        ends.join_all().await;
+    }
+
+    fn all(&self) -> Vec<Arc<Runtime>> {
+        self.known().values().cloned().collect()
+    }
+
+    /// Removes what an earlier daemon of the same data directory left elsewhere when it was killed.
+    pub async fn sweep(&self) {
+        let mut places: Vec<Orphans> = Vec::new();
+        for orphans in self.all().iter().filter_map(|runtime| runtime.engines.transport.orphans()) {
+            if !places.iter().any(|place| place.is_like(&orphans)) {
+                places.push(orphans);
+            }
+        }
+        for place in places {
+            place.remove(|whose| self.all().iter().any(|runtime| runtime.engines.knows(whose))).await;
         }
     }
 }

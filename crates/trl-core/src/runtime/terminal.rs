@@ -24,6 +24,7 @@ use trl_screen::{Event, Fed};
 use trl_sys::pty::Size;
 use trl_sys::reap::Exit;
 
+use super::Place;
 use super::far::{Far, unavailable};
 use super::talk::{self, Talk};
 use crate::clock::Stamp;
@@ -59,7 +60,7 @@ struct Task {
     replies: Vec<oneshot::Sender<()>>,
     /// Who waits for an answer of the engine.
     asked: std::collections::HashMap<u64, Asked>,
-    _seats: (Seat, Seat),
+    _seats: (Seat, Place),
 }
 
 enum Asked {
@@ -85,8 +86,9 @@ pub(crate) fn spawn(
     tokio::spawn(async move {
         let Some(elsewhere) = &terminal.spec.elsewhere else { return };
         let begun = async {
-            let there = elsewhere.runtime.admit()?;
-            let far = elsewhere.runtime.engine().await?;
+            let whose = terminal.spec.id.as_str();
+            let there = elsewhere.runtime.admit(whose)?;
+            let far = elsewhere.runtime.engine(whose).await?;
             let talk = far.talk()?;
             Ok((there, far, talk))
         };

@@ -1,10 +1,10 @@
 //! Images: looked for, and pulled from a registry of the test's own.
 
 use trl_docker::{Error, Progress};
+use trl_testkit::Registry;
 use trl_testkit::dockerd::BUSYBOX;
 
 use crate::World;
-use crate::registry::Registry;
 
 /// A tar archive of one file that does not compress to nothing.
 fn layer() -> Vec<u8> {
@@ -25,7 +25,7 @@ pub(crate) async fn an_image_is_there_or_not(world: &World) {
 
 pub(crate) async fn an_image_is_pulled(world: &World) {
     let layer = layer();
-    let registry = Registry::with(&layer, &layer);
+    let registry = Registry::with("arm64", &layer, &layer);
     let name = registry.name("1");
     assert_eq!(world.docker.image(&name).await.unwrap(), None);
     let mut seen: Vec<Progress> = Vec::new();
@@ -38,7 +38,7 @@ pub(crate) async fn an_image_is_pulled(world: &World) {
 }
 
 pub(crate) async fn what_the_registry_does_not_have_is_not_pulled(world: &World) {
-    let registry = Registry::with(b"", b"");
+    let registry = Registry::with("arm64", b"", b"");
     let told = world.docker.pull(&registry.name("2"), drop).await.unwrap_err();
     assert!(told.to_string().contains("manifest"), "{told}");
     let told = world.docker.pull("Not A Name", drop).await;
@@ -50,7 +50,7 @@ pub(crate) async fn a_layer_that_is_not_what_it_should_be_is_not_pulled(world: &
     let mut layer = layer();
     let good = layer.clone();
     layer[1 << 20] ^= 1;
-    let registry = Registry::with(&layer, &good);
+    let registry = Registry::with("arm64", &layer, &good);
     let told = world.docker.pull(&registry.name("1"), drop).await;
     assert!(matches!(told, Err(Error::Pull { .. })), "{told:?}");
     assert_eq!(world.docker.image(&registry.name("1")).await.unwrap(), None);

@@ -7,7 +7,6 @@
 mod containers;
 mod images;
 mod measured;
-mod registry;
 mod streams;
 
 use std::future::Future;

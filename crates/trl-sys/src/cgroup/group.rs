@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-use super::Version;
+use super::{Layout, Version};
 
 /// A group's directory in one hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,7 +150,7 @@ impl Group {
         files.iter().find_map(number).unwrap_or(0)
     }
 
-    fn oom_kills(&self) -> u64 {
+    pub fn oom_kills(&self) -> u64 {
         let file = match self.version {
             Version::V2 => "memory.events",
             Version::V1 => "memory.oom_control",
@@ -231,6 +231,15 @@ impl Group {
             }
         }
         result
+    }
+
+    /// The group this process is in, to be read: where it is alone with what it has started, what is counted there is
+    /// theirs.
+    pub fn around() -> Option<Self> {
+        let layout = Layout::here();
+        let mut hierarchies = layout.hierarchies.iter();
+        let found = hierarchies.find(|h| h.controllers.iter().any(|controller| controller == "memory"))?;
+        Some(Self::found(found.version, &found.controllers, &found.own))
     }
 
     /// A group that is there already, for whoever cleans up.

@@ -14,6 +14,7 @@ mod case;
 mod checkpoint;
 mod daemon;
 mod debug;
+mod digest;
 mod docs;
 mod doctor;
 mod events;
@@ -46,6 +47,7 @@ use clap::{Parser, Subcommand};
 use crate::config::{Config, Flags};
 use crate::logging::{self, Sink};
 use crate::serve;
+use crate::serve::far::Starter;
 use failure::Failure;
 use flags::{EngineFlags, GlobalFlags};
 
@@ -139,6 +141,9 @@ enum Command {
     /// Print every help text as one document
     #[command(hide = true)]
     HelpAll,
+    /// Print the SHA-256 of this program
+    #[command(hide = true)]
+    Digest(digest::DigestArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -160,6 +165,9 @@ struct StdioArgs {
     /// Be that engine
     #[arg(long, hide = true, requires = "resume")]
     engine_of_link: bool,
+    /// Wait for that engine: somebody else starts it
+    #[arg(long, hide = true, requires = "resume", conflicts_with = "engine_of_link")]
+    engine_runs: bool,
 }
 
 fn link_key(text: &str) -> Result<trl_link::Key, String> {
@@ -215,6 +223,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Completions(args) => docs::completions(&args),
         Command::Man(args) => docs::man(&args),
         Command::HelpAll => docs::help_all(),
+        Command::Digest(args) => digest::digest(args),
     }
 }
 
@@ -244,7 +253,10 @@ fn serve_stdio(args: StdioArgs, base: Flags) -> Result<u8, Failure> {
             logging::start(&config.log, Sink::Nowhere);
             serve::far::engine(config, key)?;
         }
-        Some(key) => serve::far::relay(&config, key)?,
+        Some(key) => {
+            let starter = if args.engine_runs { Starter::Other } else { Starter::Relay };
+            serve::far::relay(&config, key, starter)?;
+        }
     }
     Ok(0)
 }

@@ -69,7 +69,7 @@ impl Call<'_> {
             }
         }
         let Some(elsewhere) = &session.spec.elsewhere else { return Err(session.gone()) };
-        let far = elsewhere.runtime.engine().await?;
+        let far = elsewhere.runtime.engine(session.spec.id.as_str()).await?;
         let params = self.request.params.clone().unwrap_or_else(|| RawValue::NULL.to_owned());
         far.calls.raw(method.name(), params).await
     }

@@ -21,6 +21,7 @@ mod elsewhere;
 pub(crate) mod far;
 mod files;
 mod follow;
+mod gateway;
 mod history;
 mod hitl;
 mod http;
@@ -233,8 +234,12 @@ fn prepare(
     harden::adopt_orphans().map_err(ServeError::io("adopting orphans"))?;
     sched::take_short_turns();
     let open_files = limits::raise_open_files();
-    let settings = Settings { own_dirs: config.own_dirs(), cases: config.cases(), ..config.settings() };
+    let mut settings = Settings { own_dirs: config.own_dirs(), cases: config.cases(), ..config.settings() };
     let store = (keeps == Keeps::Records).then(|| open_store(&config.data_dir)).transpose()?;
+    settings.runtimes.gateway = match keeps {
+        Keeps::Records => gateway::name(&config.data_dir).map_err(ServeError::io("naming the gateway"))?,
+        Keeps::Nothing => gateway::passing(),
+    };
     let engine = Engine::start(settings, store, Inherited::from_process(), open_files)
         .map_err(ServeError::io("starting the engine"))?;
     if let Err(error) = engine.cases.default_case() {
@@ -303,6 +308,8 @@ fn say_ready(line: &str) {
 async fn background(server: Arc<Server>, mut signals: Signals) {
     tokio::spawn(Arc::clone(&server.manager).recall());
     tokio::spawn(Arc::clone(&server.manager).housekeep());
+    let manager = Arc::clone(&server.manager);
+    tokio::spawn(async move { manager.engine.runtimes.sweep().await });
     loop {
         tokio::select! {
             _ = signals.child.recv() => Manager::reap(),

@@ -77,12 +77,13 @@ pub(crate) fn spawn(
 impl Task {
     /// Reaches for the engine, and a place there.
     pub(super) fn reach(&mut self) {
-        match self.runtime.admit() {
+        let id = self.front.session.spec.id.clone();
+        match self.runtime.admit(id.as_str()) {
             Err(error) => self.failed(error),
-            Ok(seat) => {
-                self.there = Some(seat);
+            Ok(place) => {
+                self.there = Some(place);
                 let runtime = Arc::clone(&self.runtime);
-                self.phase = Phase::Reaching(Box::pin(async move { runtime.engine().await }));
+                self.phase = Phase::Reaching(Box::pin(async move { runtime.engine(id.as_str()).await }));
             }
         }
     }

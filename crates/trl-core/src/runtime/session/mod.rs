@@ -37,13 +37,12 @@ use trl_proto::text::decode;
 use trl_proto::{Encoding, Error, ExecutionId};
 use trl_store::failpoint;
 
-use super::Runtime;
 use super::far::Far;
 use super::talk::{self, Talk};
+use super::{Place, Runtime};
 use crate::checkpoint::{Captured, Checkpoint, Heard as Confidences};
 use crate::execution::{Execution, millis};
 use crate::output::Log;
-use crate::seats::Seat;
 use crate::session::capture::Restoration;
 use crate::session::clearing::Clearing;
 use crate::session::front::Front;
@@ -57,7 +56,7 @@ pub(crate) struct Task {
     inbox: mpsc::Receiver<Message>,
     runtime: Arc<Runtime>,
     /// Its place there.
-    there: Option<Seat>,
+    there: Option<Place>,
     far: Option<Arc<Far>>,
     /// Its conversation with the engine.
     talk: Option<Talk>,

@@ -1,5 +1,8 @@
 //! A program whose stdin and stdout are the stream. It ends when they do, or is killed.
 
+use std::convert::Infallible;
+use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -9,7 +12,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use trl_proto::Error;
 use trl_sys::helper::Helper;
 
-use super::{Connection, Guard};
+use super::{Connection, Reader, Writer};
 use crate::runtime::far::unavailable;
 
 /// Of what it says beside the stream, the last so much is kept.
@@ -20,43 +23,89 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct Program {
     helper: Option<Helper>,
-    stderr: Receiver,
+    pub(super) stdout: Receiver,
+    stderr: Stderr,
 }
 
-pub(super) fn connect(words: &[String]) -> Result<Connection, Error> {
-    let (program, rest) = words.split_first().ok_or_else(|| unavailable("connect", "there is no program"))?;
-    let mut command = Command::new(program);
-    command.args(rest).current_dir("/");
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"TRL_")) {
-        // What is meant for this daemon is not for that one.
-        command.env_remove(name);
+/// What it says beside the stream.
+#[derive(Debug)]
+struct Stderr {
+    pipe: Receiver,
+    /// The last of it.
+    said: Vec<u8>,
+}
+
+impl Stderr {
+    /// To its end. Given up at any time, nothing is lost.
+    async fn hear(&mut self) {
+        let mut piece = [0; 1024];
+        while let Ok(bytes @ 1..) = self.pipe.read(&mut piece).await {
+            self.said.extend_from_slice(&piece[..bytes]);
+            self.said.drain(..self.said.len().saturating_sub(MOST_SAID));
+        }
     }
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let failed = |e: std::io::Error| unavailable("connect", &format!("{program} cannot be started: {e}"));
-    let mut helper = Helper::spawn(&mut command).map_err(failed)?;
-    let pipes = (helper.take_stdin(), helper.take_stdout(), helper.take_stderr());
-    let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-        return Err(unavailable("connect", "it has no pipes"));
+
+    /// Somebody the program started may hold it open for longer than that lives.
+    async fn last_words(&mut self) -> String {
+        let _ = tokio::time::timeout(LAST_WORDS, self.hear()).await;
+        String::from_utf8_lossy(&self.said).trim().to_string()
+    }
+}
+
+/// What a program said from its start to its end.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    pub(super) stdout: String,
+    /// The last of it.
+    pub(super) stderr: String,
+}
+
+/// The program as a stream both ways.
+pub(super) fn connect(words: &[String]) -> Result<Connection, Error> {
+    let (program, stdin) =
+        Program::start(words, Stdio::piped()).map_err(|why| unavailable("connect", &why))?;
+    let writer = stdin.ok_or_else(|| unavailable("connect", "it has no pipe"))?;
+    Ok(Connection { reader: Reader::Program(program), writer: Writer::Program(writer) })
+}
+
+/// What it says, given a file or nothing to read. The error is for people: it could not be started.
+pub(super) async fn run(words: &[String], stdin: Option<File>) -> Result<Said, String> {
+    let (mut program, _) = Program::start(words, stdin.map_or_else(Stdio::null, Stdio::from))?;
+    let mut said = Vec::new();
+    let heard = tokio::select! {
+        heard = program.stdout.read_to_end(&mut said) => heard,
+        never = async { program.stderr.hear().await; std::future::pending::<Infallible>().await } => match never {},
     };
-    let writer = Sender::from_owned_fd(OwnedFd::from(stdin)).map_err(failed)?;
-    let reader = Receiver::from_owned_fd(OwnedFd::from(stdout)).map_err(failed)?;
-    let stderr = Receiver::from_owned_fd(OwnedFd::from(stderr)).map_err(failed)?;
-    let guard = Guard::Program(Program { helper: Some(helper), stderr });
-    Ok(Connection { reader: Box::new(reader), writer: Box::new(writer), guard })
+    heard.map_err(|e| e.to_string())?;
+    let stderr = program.stderr.last_words().await;
+    Ok(Said { stdout: String::from_utf8_lossy(&said).into_owned(), stderr })
 }
 
 impl Program {
+    fn start(words: &[String], stdin: Stdio) -> Result<(Self, Option<Sender>), String> {
+        let (program, rest) = words.split_first().ok_or("there is no program")?;
+        let mut command = Command::new(program);
+        command.args(rest).current_dir("/").stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"TRL_"))
+        {
+            // What is meant for this daemon is not for that one.
+            command.env_remove(name);
+        }
+        Self::spawn(&mut command).map_err(|e| format!("{program} cannot be started: {e}"))
+    }
+
+    fn spawn(command: &mut Command) -> io::Result<(Self, Option<Sender>)> {
+        let mut helper = Helper::spawn(command)?;
+        let no_pipe = || io::Error::other("it has no pipes");
+        let stdin = helper.take_stdin().map(|pipe| Sender::from_owned_fd(OwnedFd::from(pipe))).transpose()?;
+        let stdout = Receiver::from_owned_fd(OwnedFd::from(helper.take_stdout().ok_or_else(no_pipe)?))?;
+        let pipe = Receiver::from_owned_fd(OwnedFd::from(helper.take_stderr().ok_or_else(no_pipe)?))?;
+        let stderr = Stderr { pipe, said: Vec::new() };
+        Ok((Self { helper: Some(helper), stdout, stderr }, stdin))
+    }
+
     pub(super) async fn last_words(&mut self) -> String {
-        let mut said = Vec::new();
-        let mut piece = [0; 1024];
-        let listening = async {
-            while let Ok(bytes @ 1..) = self.stderr.read(&mut piece).await {
-                said.extend_from_slice(&piece[..bytes]);
-                said.drain(..said.len().saturating_sub(MOST_SAID));
-            }
-        };
-        let _ = tokio::time::timeout(LAST_WORDS, listening).await;
-        String::from_utf8_lossy(&said).trim().to_string()
+        self.stderr.last_words().await
     }
 }
 

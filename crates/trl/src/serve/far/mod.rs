@@ -28,7 +28,7 @@ use trl_link::{Identity, Key, Limits, Side};
 use trl_proto::PROTOCOL;
 use trl_proto::far::Greeting;
 
-pub(crate) use self::relay::relay;
+pub(crate) use self::relay::{Starter, relay};
 pub(crate) use self::showing::Showing;
 use super::connection::{self, Client, Connected, Hears, Through};
 use super::outbox::ByteSink;

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::io::{read, retry_on_intr, write};
@@ -25,18 +25,28 @@ const AFTER_EXIT: Duration = Duration::from_secs(2);
 const BETWEEN_TRIES: Duration = Duration::from_millis(2);
 const BUFFER: usize = 64 * 1024;
 
-pub(crate) fn relay(config: &Config, key: Key) -> Result<(), ServeError> {
+/// Who starts the engine when it is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Starter {
+    Relay,
+    /// It is process 1 of a container, and about to be there.
+    Other,
+}
+
+pub(crate) fn relay(config: &Config, key: Key, starter: Starter) -> Result<(), ServeError> {
     let socket = socket_of(config, key);
     paths::check_socket(&socket)?;
     let stream = match UnixStream::connect(&socket) {
         Ok(stream) => stream,
-        Err(_) => start(config, key, &socket)?,
+        Err(_) => {
+            let spawned = (starter == Starter::Relay).then(|| spawn(config, key)).transpose();
+            meet(spawned.map_err(ServeError::io("starting the engine"))?, &socket)?
+        }
     };
     pump(stream).map_err(ServeError::io("relaying"))
 }
 
-fn start(config: &Config, key: Key, socket: &Path) -> Result<UnixStream, ServeError> {
-    let mut engine = spawn(config, key).map_err(ServeError::io("starting the engine"))?;
+fn meet(mut engine: Option<Child>, socket: &Path) -> Result<UnixStream, ServeError> {
     let (mut deadline, mut ended) = (Instant::now() + PATIENCE, None);
     loop {
         if let Ok(stream) = UnixStream::connect(socket) {
@@ -44,9 +54,10 @@ fn start(config: &Config, key: Key, socket: &Path) -> Result<UnixStream, ServeEr
         }
         // Another relay may have started one at the same time, which stays, and is waited for.
         if ended.is_none()
+            && let Some(engine) = &mut engine
             && let Ok(Some(status)) = engine.try_wait()
         {
-            ended = Some(last_words(&mut engine).unwrap_or_else(|| status.to_string()));
+            ended = Some(last_words(engine).unwrap_or_else(|| status.to_string()));
             deadline = deadline.min(Instant::now() + AFTER_EXIT);
         }
         if Instant::now() >= deadline {
@@ -58,7 +69,7 @@ fn start(config: &Config, key: Key, socket: &Path) -> Result<UnixStream, ServeEr
 }
 
 /// It has the environment of whoever logged in, and nothing of their files but the place where errors are read.
-fn spawn(config: &Config, key: Key) -> io::Result<std::process::Child> {
+fn spawn(config: &Config, key: Key) -> io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["stdio", "--engine-of-link", "--resume", &key.to_string(), "--socket"]).arg(&config.socket);
     if let Some(file) = &config.file {

@@ -5,14 +5,15 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use trl_testkit::{Value, json};
 
 const MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
 const CONFIG: &str = "application/vnd.docker.container.image.v1+json";
 const LAYER: &str = "application/vnd.docker.image.rootfs.diff.tar";
 
-pub(crate) struct Registry {
+#[derive(Debug)]
+pub struct Registry {
     port: u16,
 }
 
@@ -20,10 +21,10 @@ pub(crate) struct Registry {
 type Shelf = BTreeMap<String, (&'static str, Vec<u8>)>;
 
 impl Registry {
-    /// It has `image:1`, whose layer is this; what it `serves` for the layer may be something else.
-    pub(crate) fn with(layer: &[u8], serves: &[u8]) -> Self {
+    /// It has `image:1`, for this architecture, whose layer is this; what it `serves` for the layer may be something else.
+    pub fn with(architecture: &str, layer: &[u8], serves: &[u8]) -> Self {
         let config = json!({
-            "architecture": "arm64", "os": "linux", "config": {},
+            "architecture": architecture, "os": "linux", "config": {},
             "rootfs": {"type": "layers", "diff_ids": [digest(layer)]},
         });
         let config = config.to_string().into_bytes();
@@ -42,8 +43,8 @@ impl Registry {
             (format!("/v2/image/blobs/{}", digest(&config)), (CONFIG, config)),
             (format!("/v2/image/blobs/{}", digest(layer)), (LAYER, serves.to_vec())),
         ]);
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
         let shelf = Arc::new(shelf);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -54,7 +55,7 @@ impl Registry {
         Self { port }
     }
 
-    pub(crate) fn name(&self, tag: &str) -> String {
+    pub fn name(&self, tag: &str) -> String {
         format!("127.0.0.1:{}/image:{tag}", self.port)
     }
 }
