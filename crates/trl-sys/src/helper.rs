@@ -19,6 +19,26 @@ pub fn pids() -> Vec<i32> {
     running().clone()
 }
 
+/// A process that is not ours to end, though it may become our child: its parent was one of our helpers.
+#[derive(Debug)]
+pub struct Known(i32);
+
+impl Known {
+    pub fn process(pid: i32) -> Self {
+        running().push(pid);
+        Self(pid)
+    }
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        let mut running = running();
+        if let Some(at) = running.iter().position(|pid| *pid == self.0) {
+            running.swap_remove(at);
+        }
+    }
+}
+
 /// A running helper. Dropping it closes its pipes, which ends a program that reads or writes them, and waits for that.
 #[derive(Debug)]
 pub struct Helper {

@@ -14,6 +14,7 @@ use crate::case::request::Scene;
 use crate::case::{Case, Where};
 use crate::diagnostics::fell_back;
 use crate::runtime::Reached;
+use crate::runtime::far::shares_processes;
 use crate::session::spec::{Elsewhere, Spec};
 use crate::terminal::spec as on_terminal;
 
@@ -201,12 +202,8 @@ impl<'a> CaseWish<'a> {
 
 /// Whether what runs there cannot reach this daemon: another machine or container, or another user.
 fn is_apart(greeting: &Greeting) -> bool {
-    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let pid_ns =
-        std::fs::read_link("/proc/self/ns/pid").map(|at| at.display().to_string()).unwrap_or_default();
-    let uid = trl_sys::machine::effective_uid();
-    let other_user = greeting.uid != uid && greeting.uid != 0;
-    greeting.boot_id != boot_id.trim() || greeting.pid_ns != pid_ns || other_user
+    let other_user = greeting.uid != trl_sys::machine::effective_uid() && greeting.uid != 0;
+    !shares_processes(greeting) || other_user
 }
 
 fn note(case: &Case, id: &str, asked: Option<&str>) {

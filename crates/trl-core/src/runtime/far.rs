@@ -10,8 +10,8 @@
 //! On the way there may be much to do first, such as copying our program or pulling an image. While that goes on, it is
 //! said what is being done ([`Hitch::Step`]), and whoever waits goes on waiting.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use trl_link::{Identity, Key, Limits, Side, Urgency};
 use trl_proto::far::Greeting;
 use trl_proto::{Error, ErrorCode, PROTOCOL, random};
+use trl_sys::helper::Known;
 
 use super::line::{Cut, Line, Stand};
 use super::talk::{Calls, Talk};
@@ -139,7 +140,10 @@ impl Far {
             left,
         };
         let (name, route, steps) = (name.into(), transport.route(whose, key), far.steps.clone());
-        tokio::spawn(Keeping { name, route, line, patience, steps, reconnects }.run(until_left));
+        tokio::spawn(
+            Keeping { name, route, line, patience, steps, reconnects, engine: Mutex::default() }
+                .run(until_left),
+        );
         Ok(Arc::new(far))
     }
 
@@ -234,6 +238,8 @@ struct Keeping {
     steps: Steps,
     /// Connections that were made after the first.
     reconnects: Arc<AtomicU64>,
+    /// The engine, where it could be taken for an orphan of ours: it outlives whoever started it.
+    engine: Mutex<Option<Known>>,
 }
 
 impl Keeping {
@@ -314,13 +320,28 @@ impl Keeping {
     /// From then on nothing is in the way.
     async fn note_up(&self, met_before: bool) -> std::convert::Infallible {
         let mut stand = self.line.stand();
-        let _ = stand.wait_for(|stand| matches!(stand, Stand::Up { .. })).await;
+        if let Ok(up) = stand.wait_for(|stand| matches!(stand, Stand::Up { .. })).await
+            && let Stand::Up { greeting } = &*up
+            && let Ok(greeting) = serde_json::from_slice::<Greeting>(greeting)
+            && shares_processes(&greeting)
+        {
+            let known = i32::try_from(greeting.pid).ok().map(Known::process);
+            *self.engine.lock().unwrap_or_else(PoisonError::into_inner) = known;
+        }
         self.steps.done();
         if met_before {
             self.reconnects.fetch_add(1, Ordering::Relaxed);
         }
         std::future::pending().await
     }
+}
+
+/// Whether its processes are among those of this machine.
+pub fn shares_processes(greeting: &Greeting) -> bool {
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let pid_ns =
+        std::fs::read_link("/proc/self/ns/pid").map(|at| at.display().to_string()).unwrap_or_default();
+    greeting.boot_id == boot_id.trim() && greeting.pid_ns == pid_ns
 }
 
 /// So that many that were cut off at once do not come back at once.

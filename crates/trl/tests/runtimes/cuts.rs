@@ -27,7 +27,7 @@ fn output_goes_on_by_the_byte_over_links_that_are_cut_again_and_again() {
         })
         .collect();
     let marks: Vec<String> = (0..LINKS).map(|n| daemon.dir().text(&format!("ran{n}"))).collect();
-    let mut runs: Vec<Streaming> = sessions
+    let mut runs: Vec<Streaming<'_>> = sessions
         .iter_mut()
         .zip(&marks)
         .map(|(session, mark)| {
