@@ -1,7 +1,6 @@
 //! What only a gateway asks for, on its links.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use trl_core::execution::{Early, Execution};
 use trl_core::session::handle::Session;
@@ -18,9 +17,6 @@ use super::super::files::Doing;
 use super::super::follow::{Follow, Output, Pushes};
 use super::super::rpc::{Answer, Call};
 use super::showing::Showing;
-
-/// How long the news that a command has begun may wait for company; whoever cancels it waits as long.
-const TOGETHER: Duration = Duration::from_millis(2);
 
 impl Call<'_> {
     /// What an engine behind a link does for its gateway beside what it does for everybody.
@@ -83,9 +79,7 @@ impl Call<'_> {
                     request_id: None,
                     events: None,
                 };
-                let follow = follow(Arc::clone(&execution));
-                something_to_tell(&execution).await;
-                Answer { line: self.line(Ok(started)), follow: Some(follow) }
+                Answer { line: self.line(Ok(started)), follow: Some(follow(execution)) }
             }
         }
     }
@@ -141,17 +135,6 @@ impl Call<'_> {
 fn follow(execution: Arc<Execution>) -> Follow {
     let form = Pushes { id: StreamId::random(), dialect: Dialect::JsonRpc };
     Follow::Output(Output::everything(form, execution))
-}
-
-/// That a command has begun goes with the first that is heard of it. Alone it would wake everybody between here and the
-/// gateway a second time, just when the command wants the processor.
-async fn something_to_tell(execution: &Execution) {
-    tokio::select! {
-        _ = execution.wait() => {}
-        () = execution.stdout.wait_beyond(0) => {}
-        () = execution.stderr.wait_beyond(0) => {}
-        () = tokio::time::sleep(TOGETHER) => {}
-    }
 }
 
 async fn end_terminal_when_gone(client: Arc<Client>, terminal: Arc<Terminal>) {
