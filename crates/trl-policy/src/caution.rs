@@ -65,9 +65,13 @@ pub(crate) fn caution(words: &[Word], shell: ShellKind) -> Option<&'static str> 
             .any(|word| !is_harmless_set(word))
             .then_some("it changes how the shell reads what comes later"),
         "export" | "declare" | "typeset" | "readonly" => rest.iter().find_map(declares),
-        "read" | "unset" => {
-            rest.iter().any(|word| !is_name_or_option(word)).then_some("the shell computes its words")
-        }
+        "read" | "unset" => match rest {
+            _ if rest.iter().any(|word| !is_name_or_option(word)) => Some("the shell computes its words"),
+            _ if rest.iter().any(|word| matters_to_programs(&word.text)) => {
+                Some("it changes a variable that the shell or programs may go by")
+            }
+            _ => None,
+        },
         "exit" | "return" | "shift" | "break" | "continue" | "wait" | "umask" | "ulimit" | "kill"
             if shell == ShellKind::Zsh =>
         {
@@ -119,6 +123,13 @@ fn declares(word: &Word) -> Option<&'static str> {
 fn is_name_or_option(word: &Word) -> bool {
     word.literal()
         .is_some_and(|text| crate::lex::is_name(text.as_bytes()) || matches!(text, "-r" | "-s" | "-f" | "-v"))
+}
+
+/// By custom, what programs go by is in capitals, or names a proxy.
+fn matters_to_programs(name: &str) -> bool {
+    let own = name.starts_with('-')
+        || name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    !own || name.ends_with("_proxy") || weigh(name) == Weight::Heavy
 }
 
 /// A number or an option: nothing to compute.
@@ -261,6 +272,11 @@ mod tests {
             "[ -v a[$(id)] ]",
             "printf -v a[$(id)] x",
             "unset a[$(id)]",
+            "unset PATH",
+            "read HOME",
+            "read -r PS4",
+            "read path",
+            "read https_proxy",
             "read a[$(id)]",
             "set -k",
             "alias ls=rm",
@@ -275,7 +291,8 @@ mod tests {
             "test -f a",
             "[ -d a ]",
             "printf %s a",
-            "unset A",
+            "unset a",
+            "read -r line",
             "set -euo pipefail",
             "export LANG=C",
             "[ 1 -eq 2 ]",

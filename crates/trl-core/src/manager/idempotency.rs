@@ -1,4 +1,7 @@
 //! Idempotency keys: the same key of the same caller means the same execution, and never a second one.
+//!
+//! A key is on the disk before its command begins. After a restart it is known that it was used, and no more: whatever comes
+//! with it then is not run.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -7,9 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::Notify;
 use trl_proto::exec::RunParams;
 use trl_proto::start::StartParams;
-use trl_proto::{Error, ErrorCode};
+use trl_proto::{Error, ErrorCode, ExecutionId};
+use trl_store::keys::{KeyClaim, KeyRecord};
+use trl_store::{Durability, Moment, Store};
 
 use super::executions::Caller;
+use crate::approval::storage;
 use crate::execution::Execution;
 
 /// Keys remembered; the oldest go first.
@@ -21,11 +27,33 @@ type Key = (Arc<str>, String);
 
 #[derive(Debug, Default)]
 pub(super) struct Keys {
+    /// Where they outlive the daemon.
+    store: Option<Store>,
+    shared: Arc<Shared>,
+    /// What is asked for is remembered as a number only: it may hold secrets.
+    prints: RandomState,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
     inner: Mutex<Inner>,
     /// A claim was fulfilled, or given up.
     settled: Notify,
-    /// What is asked for is remembered as a number only: it may hold secrets.
-    prints: RandomState,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing came of it.
+    fn free(&self, key: &Key) {
+        let mut inner = self.lock();
+        inner.known.remove(key);
+        inner.order.retain(|k| k != key);
+        drop(inner);
+        self.settled.notify_waiters();
+    }
 }
 
 #[derive(Debug, Default)]
@@ -52,11 +80,13 @@ pub(super) struct Pending<'a> {
     keys: &'a Keys,
     key: Option<Key>,
     print: u64,
+    /// As it is on the disk.
+    record: Option<KeyRecord>,
 }
 
 impl Keys {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn kept_in(store: Option<Store>) -> Self {
+        Self { store, ..Self::default() }
     }
 
     /// A request with a key that another one has just brought waits for what becomes of that.
@@ -88,12 +118,34 @@ impl Keys {
         }
         let key: Key = (Arc::clone(&caller.name), key);
         loop {
-            let mut settled = std::pin::pin!(self.settled.notified());
+            let mut settled = std::pin::pin!(self.shared.settled.notified());
             settled.as_mut().enable();
-            if let Some(claim) = self.try_claim(&key, print)? {
-                return Ok(claim);
+            match self.try_claim(&key, print)? {
+                Some(Claim::Ours(pending)) => return Ok(Claim::Ours(self.claim_on_disk(pending).await?)),
+                Some(taken) => return Ok(taken),
+                None => {}
             }
             settled.await;
+        }
+    }
+
+    /// Whoever had it before a restart keeps it.
+    async fn claim_on_disk<'a>(&'a self, mut pending: Pending<'a>) -> Result<Pending<'a>, Error> {
+        let (Some(store), Some((caller, key))) = (&self.store, &pending.key) else { return Ok(pending) };
+        let record = KeyRecord {
+            caller: caller.to_string(),
+            key: key.clone(),
+            // Numbers of this daemon mean nothing to the next.
+            print: String::new(),
+            execution_id: ExecutionId::random(),
+            at: Moment::now(),
+        };
+        match store.claim_key(record.clone(), Durability::Durable).await.map_err(storage)? {
+            KeyClaim::Known(_) => Err(spent()),
+            KeyClaim::Ours => {
+                pending.record = Some(record);
+                Ok(pending)
+            }
         }
     }
 
@@ -104,7 +156,7 @@ impl Keys {
 
     /// None while it is somebody else's.
     fn try_claim(&self, key: &Key, print: u64) -> Result<Option<Claim<'_>>, Error> {
-        let mut inner = self.lock();
+        let mut inner = self.shared.lock();
         match inner.known.get(key) {
             None => {}
             Some(State::Claimed) => return Ok(None),
@@ -115,11 +167,7 @@ impl Keys {
             Some(State::Accepted { execution, .. }) => {
                 return match execution.upgrade() {
                     Some(execution) => Ok(Some(Claim::Taken(execution))),
-                    None => Err(Error::new(
-                        ErrorCode::ExecutionNotFound,
-                        "the request with this `idempotency_key` was accepted before, and its result is not kept any more",
-                    )
-                    .hint("it was not run again")),
+                    None => Err(spent()),
                 };
             }
         }
@@ -130,35 +178,49 @@ impl Keys {
         {
             inner.known.remove(&oldest);
         }
-        Ok(Some(Claim::Ours(Pending { keys: self, key: Some(key.clone()), print })))
+        Ok(Some(Claim::Ours(Pending { keys: self, key: Some(key.clone()), print, record: None })))
     }
 }
 
 impl Pending<'_> {
     /// The key leads to this execution from now on.
     pub(super) fn accepted(&self, execution: &Arc<Execution>) {
-        let mut inner = self.keys.lock();
+        let mut inner = self.keys.shared.lock();
         if let Some(state) = self.key.as_ref().and_then(|key| inner.known.get_mut(key)) {
             *state = State::Accepted { print: self.print, execution: Arc::downgrade(execution) };
         }
         drop(inner);
-        self.keys.settled.notify_waiters();
+        self.keys.shared.settled.notify_waiters();
     }
 
     /// It runs, so the key is spent.
     pub(super) fn keep(mut self) {
-        self.key = None;
+        (self.key, self.record) = (None, None);
     }
 }
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        if let Some(key) = self.key.take() {
-            let mut inner = self.keys.lock();
-            inner.known.remove(&key);
-            inner.order.retain(|k| *k != key);
-            drop(inner);
-            self.keys.settled.notify_waiters();
+        let Some(key) = self.key.take() else { return };
+        let shared = Arc::clone(&self.keys.shared);
+        match (&self.keys.store, self.record.take()) {
+            (Some(store), Some(record)) => {
+                let released = store.release_key(record);
+                // Whoever comes with it meanwhile waits.
+                tokio::spawn(async move {
+                    let _ = released.await;
+                    shared.free(&key);
+                });
+            }
+            _ => shared.free(&key),
         }
     }
+}
+
+/// It was used, and what came of it is not here any more.
+fn spent() -> Error {
+    let message =
+        "the request with this `idempotency_key` was accepted before, and its result is not kept any more";
+    Error::new(ErrorCode::ExecutionNotFound, message)
+        .hint("it was not run again; session.history says what became of it")
 }

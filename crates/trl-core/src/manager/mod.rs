@@ -96,6 +96,7 @@ impl Manager {
             );
         }
         let pressure = Pressure::new(engine.settings.min_free_memory_bytes);
+        let keys = Keys::kept_in(engine.store.clone());
         let recalled = watch::Sender::new(engine.store.is_none());
         let pruned = Pruned { at: Instant::now(), written: 0, busy: Arc::default() };
         Arc::new(Self {
@@ -105,7 +106,7 @@ impl Manager {
             sessions: Mutex::default(),
             terminals: Mutex::default(),
             seats: Seats::new(max_sessions),
-            keys: Keys::default(),
+            keys,
             pressure,
             shutting_down: AtomicBool::new(false),
         })

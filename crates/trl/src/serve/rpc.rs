@@ -1,6 +1,7 @@
 //! The dispatch table: one arm per method, parameters in, a line out.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use trl_core::execution::Execution;
@@ -275,9 +276,17 @@ impl Call<'_> {
         let params: SessionParams = self.request.params()?;
         self.look_back(&params.session_id).await;
         let session = self.principal.session(self.manager(), &params.session_id)?;
+        let records = &self.manager().engine.records;
+        let failed = || records.tally().failed.load(Ordering::Relaxed);
+        let before = failed();
         self.manager().end(&session, Ending::Closed, Manner::Graceful, "closed on request").await?;
-        self.manager().engine.records.caught_up().await;
-        Ok(session.info(self.dialect()))
+        records.caught_up().await;
+        let unsaved = session.public().kept.is_some() || failed() > before;
+        match unsaved && session.is_recorded() {
+            true => Err(Error::new(ErrorCode::StorageFull, "it is closed, and not all of it is on the disk")
+                .hint("make room before the daemon ends: then session.get, and session.close once more")),
+            false => Ok(session.info(self.dialect())),
+        }
     }
 
     async fn destroy(&self) -> Result<Destroyed, Error> {

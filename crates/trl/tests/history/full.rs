@@ -66,3 +66,23 @@ fn commands_go_on_without_room_and_records_come_back_with_it() {
         daemon.log().contains("records are kept again")
     }));
 }
+
+#[test]
+fn a_session_that_cannot_be_kept_is_not_said_to_be() {
+    let Some(disk) = Small::new() else {
+        eprintln!("skipped: no tmpfs can be mounted here");
+        return;
+    };
+    let daemon = builder().arg("--data-dir").arg(disk.0.path().to_str().unwrap()).start();
+    let mut client = daemon.client();
+    let id = create(&mut client, json!({}));
+    run(&mut client, &id, "cd /usr");
+    let ballast = disk.0.path().join("ballast");
+    let _ = std::fs::write(&ballast, vec![1; 32 << 20]);
+    run(&mut client, &id, &format!("V={}", "x".repeat(100_000)));
+    client.refused("STORAGE_FULL", "session.close", json!({"session_id": id}));
+    std::fs::remove_file(&ballast).unwrap();
+    client.ok("session.get", json!({"session_id": id}));
+    assert_eq!(run(&mut client, &id, "pwd")["stdout"], "/usr\n");
+    client.ok("session.close", json!({"session_id": id}));
+}

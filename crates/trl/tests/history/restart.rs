@@ -288,3 +288,36 @@ fn a_boundary_is_drawn_again_where_the_session_was_made() {
     assert!(place.join("up").exists() && std::fs::metadata(&outside).is_err());
     assert_eq!(client.ok("session.info", json!({"session_id": id}))["sandbox"], before);
 }
+
+/// Whoever asks again after a crash, because no answer came, does not have it run twice.
+#[test]
+fn an_idempotency_key_is_spent_for_the_next_daemon_too() {
+    for crash in [true, false] {
+        let mut daemon = daemon();
+        let mut client = daemon.client();
+        let id = create(&mut client, json!({}));
+        let count = daemon.dir().text("count");
+        let run = json!({"session_id": id, "command": format!("echo x >>{count}"), "idempotency_key": "one"});
+        let start = json!({"command": format!("echo y >>{count}"), "idempotency_key": "two"});
+        client.ok("exec.run", run.clone());
+        client.ok("exec.start", start.clone());
+        // One that came to nothing is free again.
+        let nowhere = json!({"session_id": "s-aaaaaaaa", "command": "true", "idempotency_key": "three"});
+        client.refused("SESSION_NOT_FOUND", "exec.run", nowhere.clone());
+        client.refused("SESSION_NOT_FOUND", "exec.run", nowhere);
+        if crash {
+            daemon.kill9();
+        } else {
+            daemon.stop();
+        }
+        daemon.relaunch();
+        let mut client = daemon.client();
+        client.ok("session.get", json!({"session_id": id}));
+        client.refused("EXECUTION_NOT_FOUND", "exec.run", run);
+        client.refused("EXECUTION_NOT_FOUND", "exec.start", start);
+        if !crash {
+            client.ok("exec.run", json!({"session_id": id, "command": "true", "idempotency_key": "three"}));
+        }
+        assert_eq!(std::fs::read_to_string(&count).unwrap(), "x\ny\n");
+    }
+}
