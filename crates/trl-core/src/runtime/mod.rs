@@ -8,7 +8,7 @@
 //!    for labels becomes names by [`choose`] (pure), of which the first that is reached is taken.
 //! 2. A [`Runtime`] has [`engines`] while somebody needs them: [`far`] reaches for one through a [`transport`], and keeps the
 //!    link. [`arrival`] is what our program does when it was copied to where it is needed.
-//! 3. [`line`] is that link with tasks above it and bytes below; [`talk`] speaks the usual protocol on a strand of it.
+//! 3. [`mod@line`] is that link with tasks above it and bytes below; [`talk`] speaks the usual protocol on a strand of it.
 //! 4. [`session`] is the task of a session whose processes are there, [`terminal`] that of a terminal. Whoever sends it messages cannot tell.
 
 pub mod arrival;

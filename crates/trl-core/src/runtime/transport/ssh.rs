@@ -1,7 +1,7 @@
 //! A machine behind the system's `ssh`: its config, agents, jump hosts and known hosts are the user's.
 //!
 //! 1. One command asks which system and architecture it is, and which program is there.
-//! 2. If ours is not, it is sent through another, and takes its place by itself ([`arrival`](crate::runtime::arrival)).
+//! 2. If ours is not, it is sent through another, and takes its place by itself ([`crate::runtime::arrival`]).
 //! 3. A third is the stream. While this daemon lives, the first two are not repeated, unless a connection fails.
 //!
 //! Whatever shell the user has there reads `sh -c '...'`, and `sh` the rest: so there is no single quote, no backslash and

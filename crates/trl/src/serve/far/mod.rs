@@ -4,7 +4,7 @@
 //!  gateway ═ ssh, docker, any program ═ trl stdio --resume KEY (a pump) ─▶ socket of the link ─▶ line ─▶ connections ─▶ rpc
 //! ```
 //!
-//! 1. [`relay`] is what the gateway starts. It connects to the engine of its key, or starts it first, and moves bytes.
+//! 1. [`mod@relay`] is what the gateway starts. It connects to the engine of its key, or starts it first, and moves bytes.
 //! 2. [`engine`] takes such connections, the newest in place of the one before. On them runs one line, and each strand of that
 //!    is served as a connection of the gateway's ([`Principal::Gateway`]), by the same code as every other.
 //! 3. Without a connection for the grace (`runtimes.grace_s`), or told to by the gateway, it ends everything and itself.
@@ -45,7 +45,7 @@ fn socket_of(config: &Config, key: Key) -> PathBuf {
     config.socket.with_file_name(format!("link-{key}.sock"))
 }
 
-/// `trl stdio --resume KEY --engine`: what [`relay`] starts.
+/// `trl stdio --resume KEY --engine`: what [`mod@relay`] starts.
 pub(crate) fn engine(mut config: Config, key: Key) -> Result<(), ServeError> {
     let socket = socket_of(&config, key);
     let mut claim = Claim::take(&socket, Binder::Daemon)?;
