@@ -540,6 +540,13 @@ pub(super) fn all_targets(run: &Run, body: &Body) -> Vec<Proc> {
 fn found_below(run: &Run, body: &Body, look: fn(i32, &[Proc]) -> Vec<Proc>) -> Vec<Proc> {
     let spared: Vec<Proc> = run.older.iter().copied().chain(body.standby()).collect();
     let mut found = look(body.keeper, &spared);
+    // What is spared may be above the shell for a moment: whoever forked it as a clone, and is about to end.
+    if let Some(main) =
+        body.main.filter(|main| !found.contains(main) && tree::identify(main.pid) == Some(*main))
+    {
+        found.push(main);
+        found.extend(look(main.pid, &spared));
+    }
     if run.reported.is_some() {
         found.retain(|p| !body.is_main(p.pid));
     }

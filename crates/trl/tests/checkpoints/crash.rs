@@ -251,7 +251,7 @@ fn without_room_for_the_state_nobody_is_asked() {
     assert_eq!(daemon.operator().ok("hitl.list", json!({}))["requests"], json!([]));
     assert_eq!(session.run("echo $PWD").out(), "/usr\n");
     let id = session.id.clone();
-    session.client().ok("session.close", json!({"session_id": id}));
+    session.client().refused("STORAGE_FULL", "session.close", json!({"session_id": id}));
     session.client().ok("session.get", json!({"session_id": id}));
     assert_eq!(session.run("echo $PWD").out(), "/usr\n", "it was in memory");
 }

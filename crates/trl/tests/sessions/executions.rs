@@ -251,9 +251,9 @@ fn a_signal_that_comes_at_once_is_not_lost() {
         for _ in 0..25 {
             let run = session.stream("sleep 30; echo finished", json!({}));
             let mut client = daemon.client();
-            client.ok("exec.signal", json!({"execution_id": run.execution_id, "signal": "KILL"}));
+            let told = client.ok("exec.signal", json!({"execution_id": run.execution_id, "signal": "KILL"}));
             let run = run.finish();
-            assert!(run.code == 137 && run.out().is_empty(), "{shell}: {}", run.json);
+            assert!(run.code == 137 && run.out().is_empty(), "{shell}: {told} {}", run.json);
         }
     }
 }

@@ -356,9 +356,13 @@ impl Task {
         self.front.publish(&run.order, outcome, then);
         self.note_change();
         if ended {
-            // What it left behind has its grace there.
             self.plan_end(Ending::Terminated, "its command ended".into());
-            self.end_there();
+            match self.front.session.spec.shell() {
+                // It was told of when nothing was left there.
+                Some(_) => self.over(),
+                // What it left behind has its grace there.
+                None => self.end_there(),
+            }
         }
     }
 
