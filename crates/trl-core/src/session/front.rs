@@ -84,9 +84,18 @@ impl Front {
     }
 
     /// One that stands in line, taken out of it.
-    pub(crate) fn take_queued(&mut self, id: &ExecutionId) -> Option<Order> {
+    fn take_queued(&mut self, id: &ExecutionId) -> Option<Order> {
         let at = self.queue.iter().position(|order| order.execution.id == *id)?;
         self.queue.remove(at)
+    }
+
+    /// The one in line that somebody means who names it; or, while nothing `runs`, the next.
+    pub(crate) fn take_meant(&mut self, id: Option<&ExecutionId>, runs: bool) -> Option<Order> {
+        match id {
+            Some(id) => self.take_queued(id),
+            None if runs => None,
+            None => self.queue.pop_front(),
+        }
     }
 
     /// A command that was cancelled before it began, or whose session ended.

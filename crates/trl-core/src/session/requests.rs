@@ -113,14 +113,12 @@ impl Task {
             let _ = cancel.reply.send(Ok(execution));
             return self.try_next();
         }
-        if let Some(id) = &cancel.execution
-            && let Some(at) = self.front.queue.iter().position(|o| o.execution.id == *id)
-            && let Some(order) = self.front.queue.remove(at)
-        {
+        let runs = matches!(self.phase, Phase::Running(_));
+        if let Some(order) = self.front.take_meant(cancel.execution.as_ref(), runs) {
             let execution = Arc::clone(&order.execution);
             self.front.publish_never_ran(&order);
             let publishes = matches!(self.phase.then(), Some(Then::Publish(_)));
-            if self.front.queue.is_empty() && !publishes && !matches!(self.phase, Phase::Running(_)) {
+            if self.front.queue.is_empty() && !publishes && !runs {
                 self.front.set_state(SessionState::Idle);
             }
             let _ = cancel.reply.send(Ok(execution));

@@ -114,7 +114,8 @@ impl Task {
 
     pub(super) fn cancel(&mut self, cancel: Cancel) {
         let held = self.front.take_held(cancel.execution.as_ref());
-        let queued = || cancel.execution.as_ref().and_then(|id| self.front.take_queued(id));
+        let runs = matches!(self.phase, Phase::Running(_) | Phase::Probing { .. });
+        let queued = || self.front.take_meant(cancel.execution.as_ref(), runs);
         if let Some(order) = held.or_else(queued) {
             self.front.publish_never_ran(&order);
             self.settle_down();
