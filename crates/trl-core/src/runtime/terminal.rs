@@ -20,7 +20,7 @@ use trl_proto::sandbox::Denied;
 use trl_proto::terminal::{CreateParams, DestroyParams, InputParams, ResizeParams, SignalParams, Signalled};
 use trl_proto::text::{Text, decode};
 use trl_proto::{Encoding, Error, ErrorCode, Method};
-use trl_screen::{Event, Fed};
+use trl_screen::Fed;
 use trl_sys::pty::Size;
 use trl_sys::reap::Exit;
 
@@ -28,7 +28,7 @@ use super::Place;
 use super::far::{Far, unavailable};
 use super::talk::{self, Talk};
 use crate::clock::Stamp;
-use crate::engine::{Counters, Engine};
+use crate::engine::Engine;
 use crate::execution::Early;
 use crate::seats::Seat;
 use crate::session::messages::Reply;
@@ -239,14 +239,7 @@ impl Task {
 
     fn said(&mut self, fed: Fed) -> bool {
         // What the program asked is answered there.
-        for happened in fed.events {
-            match &happened.event {
-                Event::Title(title) => self.terminal.public().title.clone_from(title),
-                Event::Cwd(cwd) => self.terminal.public().cwd.clone_from(cwd),
-                _ => {}
-            }
-            self.terminal.tell_news(News::Said { at: happened.offset, event: happened.event });
-        }
+        self.terminal.hear(fed);
         false
     }
 
@@ -279,10 +272,7 @@ impl Task {
             public.pid = made.pid;
             public.limits = made.limits;
         }
-        Counters::add(&self.engine.counters.terminals);
-        let (terminal_id, shell) = (self.terminal.spec.id.clone(), self.terminal.spec.argv[0].clone());
-        self.engine.events.emit(&self.terminal.spec.owner, Happening::TerminalCreated { terminal_id, shell });
-        execution::begin(&self.engine, &self.terminal);
+        execution::announce(&self.engine, &self.terminal);
         if let Some(created) = self.created.take() {
             let _ = created.send(Ok(()));
         }

@@ -15,8 +15,15 @@ use crate::engine::{Counters, Engine};
 use crate::execution::{Early, Phase, millis};
 use crate::sandbox::denial::{self, Evidence, undecorated};
 
-/// The program runs.
-pub(crate) fn begin(engine: &Engine, terminal: &Terminal) {
+/// The terminal is there, and its program runs.
+pub(crate) fn announce(engine: &Engine, terminal: &Terminal) {
+    Counters::add(&engine.counters.terminals);
+    let (terminal_id, shell) = (terminal.spec.id.clone(), terminal.spec.argv[0].clone());
+    engine.events.emit(&terminal.spec.owner, Happening::TerminalCreated { terminal_id, shell });
+    begin(engine, terminal);
+}
+
+fn begin(engine: &Engine, terminal: &Terminal) {
     let Some(execution) = &terminal.execution else { return };
     Counters::add(&engine.counters.commands);
     execution.start(Instant::now());

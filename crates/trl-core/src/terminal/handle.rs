@@ -10,7 +10,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use trl_proto::limits::{LimitsInfo, Usage};
 use trl_proto::terminal::{TerminalInfo, TerminalState};
 use trl_proto::{Error, ErrorCode};
-use trl_screen::{Event, Screen, Snapshot};
+use trl_screen::{Event, Fed, Screen, Snapshot};
 use trl_sys::pty::Size;
 use trl_sys::reap::Exit;
 
@@ -206,6 +206,18 @@ impl Terminal {
 
     pub(super) fn set_keeper(&self, pid: i32) {
         self.keeper.store(pid, Ordering::Relaxed);
+    }
+
+    /// What its program said of itself, as its model understood it.
+    pub(crate) fn hear(&self, fed: Fed) {
+        for happened in fed.events {
+            match &happened.event {
+                Event::Title(title) => self.public().title.clone_from(title),
+                Event::Cwd(cwd) => self.public().cwd.clone_from(cwd),
+                _ => {}
+            }
+            self.tell_news(News::Said { at: happened.offset, event: happened.event });
+        }
     }
 
     pub(crate) fn tell_news(&self, news: News) {

@@ -17,7 +17,7 @@ use trl_proto::event::Happening;
 use trl_proto::exec::Outcome;
 use trl_proto::limits::Limit;
 use trl_proto::{Error, ErrorCode};
-use trl_screen::{Event, Fed};
+use trl_screen::Fed;
 use trl_sys::link::{Notice, Request};
 use trl_sys::poller::Watch;
 use trl_sys::pty::{Ear, Master, Size};
@@ -31,7 +31,7 @@ use super::handle::{Message, News, Terminal, Wires};
 use super::open::{Opened, open};
 use super::pump::{Flood, Loudness, Pump};
 use crate::clock::Stamp;
-use crate::engine::{Counters, Engine};
+use crate::engine::Engine;
 use crate::execution::Early;
 use crate::seats::Seat;
 use crate::session::alarm::Alarm;
@@ -412,14 +412,7 @@ impl Task {
             // more than fits is a program that asks and does not listen
             let _ = self.type_in(&fed.replies);
         }
-        for happened in fed.events {
-            match &happened.event {
-                Event::Title(title) => self.terminal.public().title.clone_from(title),
-                Event::Cwd(cwd) => self.terminal.public().cwd.clone_from(cwd),
-                _ => {}
-            }
-            self.terminal.tell_news(News::Said { at: happened.offset, event: happened.event });
-        }
+        self.terminal.hear(fed);
     }
 
     fn hear(&mut self) {
@@ -462,10 +455,7 @@ impl Task {
         self.terminal.public().pid = Some(pid);
         self.phase = Phase::Live;
         self.allowance.begin();
-        Counters::add(&self.engine.counters.terminals);
-        let (terminal_id, shell) = (self.terminal.spec.id.clone(), self.terminal.spec.argv[0].clone());
-        self.engine.events.emit(&self.terminal.spec.owner, Happening::TerminalCreated { terminal_id, shell });
-        execution::begin(&self.engine, &self.terminal);
+        execution::announce(&self.engine, &self.terminal);
         if let Some(created) = self.created.take() {
             let _ = created.send(Ok(()));
         }
