@@ -104,6 +104,10 @@ impl Daemon {
         Client::connect(&self.socket)
     }
 
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
     pub(crate) fn operator(&self) -> Result<Client> {
         let mut client = self.client()?;
         let params = AuthParams { token: TOKEN.into() };

@@ -8,6 +8,7 @@
 //! Raw limits are in [`raw`]; [`floor`] is the shell loop of the daemon without the daemon.
 //! Nothing here tests correctness beyond what a figure needs to mean anything.
 
+mod agents;
 mod approvals;
 mod beside;
 mod burst;
@@ -16,10 +17,12 @@ mod client;
 mod create;
 mod crowd;
 mod daemon;
+mod dead;
 mod files;
 mod fleet;
 mod flood;
 mod floor;
+mod gateway;
 mod keys;
 mod latency;
 mod memory;
@@ -45,12 +48,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use report::Report;
 
-const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|sandbox|crowd|memory|screen|terminals|keys|policy|approvals|checkpoints|start|files|runtimes]... \
+const USAGE: &str = "usage: bench [all|latency|burst|output|stream|flood|create|sandbox|crowd|memory|screen|terminals|keys|policy|approvals|checkpoints|start|files|runtimes|gateway|agents]... \
                      [--trl PATH] [--quick] [--save]";
 
 type Suite = fn(&Plan, &mut Report) -> Result<()>;
 
-const SUITES: [(&str, Suite); 18] = [
+const SUITES: [(&str, Suite); 20] = [
     ("latency", latency::run),
     ("burst", burst::run),
     ("output", output::run),
@@ -69,6 +72,8 @@ const SUITES: [(&str, Suite); 18] = [
     ("start", start::run),
     ("files", files::run),
     ("runtimes", runtimes::run),
+    ("gateway", gateway::run),
+    ("agents", agents::run),
 ];
 
 /// The shells every bar is about.

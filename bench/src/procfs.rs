@@ -46,6 +46,20 @@ pub(crate) fn comm(pid: u32) -> String {
     fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_string()
 }
 
+/// Processor time of all threads of a process so far.
+pub(crate) fn cpu(pid: u32) -> Result<Duration> {
+    let path = format!("/proc/{pid}/stat");
+    let text = fs::read_to_string(&path).with_context(|| path.clone())?;
+    let ticks = ticks(&text).with_context(|| format!("times in {path}"))?;
+    Ok(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
+}
+
+/// The name before them may hold anything, also spaces and brackets.
+fn ticks(stat: &str) -> Option<u64> {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    Some(fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?)
+}
+
 /// Proportional share of memory, in KiB.
 pub(crate) fn pss(pid: u32) -> Result<u64> {
     let path = format!("/proc/{pid}/smaps_rollup");
@@ -99,6 +113,13 @@ mod tests {
             (field(text, "VmPeak"), field(text, "Threads"), field(text, "Vm")),
             (Some(22), Some(3), None)
         );
+    }
+
+    #[test]
+    fn times_are_found_behind_any_name() {
+        let stat = "7 (a ) b) S 1 7 7 0 -1 4194560 1 2 3 4 50 6 0 0 20 0 1 0 9";
+        assert_eq!(ticks(stat), Some(56));
+        assert!(cpu(std::process::id()).is_ok());
     }
 
     #[test]

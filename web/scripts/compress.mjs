@@ -1,4 +1,5 @@
-// Beside each file of dist that gains by it, the same compressed; and how much a browser loads for the first page.
+// In place of each file of dist that gains by it, the same compressed: whoever takes no such thing has it unpacked by the
+// daemon. And how much a browser loads for the first page.
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -30,6 +31,7 @@ for (const name of await readdir(join(dist, "assets"))) {
   const file = `assets/${name}`;
   const packed = gzipSync(await readFile(join(dist, file)), { level: 9 });
   await writeFile(join(dist, `${file}.gz`), packed);
+  await rm(join(dist, file));
   sums.all += packed.length;
   if (first.has(file)) sums.first += packed.length;
   if (frame.has(file)) sums.frame += packed.length;

@@ -6,24 +6,30 @@ use std::process::{Command, ExitCode};
 use anyhow::Result;
 
 use crate::steps::{Counts, Outcome, Steps, must};
-use crate::{elsewhere, fuzz, needs, other_user, place, ui, vm};
+use crate::{agents, clients, conformance, elsewhere, fuzz, manifests, needs, other_user, place, ui, vm};
 
-pub(crate) fn run() -> Result<ExitCode> {
-    let mut steps = Steps::default();
+/// All of them, or those with one of these words in their name.
+pub(crate) fn run(wanted: &[&str]) -> Result<ExitCode> {
+    let mut steps = Steps::only(wanted);
     steps.step("needs", || Outcome::of(needs::meet()));
     steps.step("format", || Outcome::of(format()));
     steps.step("lints", || Outcome::of(lints()));
     steps.step("the fuzzer's lock file", || Outcome::of(fuzz::lock()));
-    steps.step("lints, for macOS", other_system);
+    steps.step("types and lints, for macOS", other_system);
     steps.step("licences and sources", deny);
+    steps.step("manifests for Kubernetes", manifests::check);
     steps.step("tests", || nextest(place::root(), |_| {}));
     steps.step("web: types, lints, size", ui::check);
     steps.step("web: tests", ui::unit_tests);
     steps.step("web: tests in a browser", ui::browser_tests);
+    steps.step("clients", clients::check);
+    steps.step("MCP conformance", conformance::check);
+    steps.step("agents from npm", agents::check);
     steps.step("documentation", || Outcome::of(documentation()));
     steps.step("fuzzing", fuzz::check);
     steps.step("limits, on cgroup v2", vm::tests);
-    steps.step("tests, in a runtime elsewhere", elsewhere::tests);
+    steps.step("tests, behind ssh", elsewhere::ssh);
+    steps.step("tests, in containers", elsewhere::docker);
     steps.step("tests, as an ordinary user", other_user::tests);
     steps.note(
         "known advisories: their database is fetched from the network; `cargo deny check advisories` and `npm audit` do it",
@@ -31,10 +37,39 @@ pub(crate) fn run() -> Result<ExitCode> {
     Ok(steps.finish())
 }
 
+/// Only the client libraries.
+pub(crate) fn clients() -> ExitCode {
+    let mut steps = Steps::default();
+    steps.step("clients", clients::check);
+    steps.finish()
+}
+
+/// Only the suite of the Model Context Protocol.
+pub(crate) fn conformance() -> ExitCode {
+    let mut steps = Steps::default();
+    steps.step("MCP conformance", conformance::check);
+    steps.finish()
+}
+
+/// Only the agents that others wrote.
+pub(crate) fn agents() -> ExitCode {
+    let mut steps = Steps::default();
+    agents::job(&mut steps);
+    steps.finish()
+}
+
 /// Only the tests in the virtual machine.
 pub(crate) fn vm() -> ExitCode {
     let mut steps = Steps::default();
     steps.step("limits, on cgroup v2", vm::tests);
+    steps.finish()
+}
+
+/// Only the example for Kubernetes.
+pub(crate) fn manifests() -> ExitCode {
+    let mut steps = Steps::default();
+    manifests::install_checker();
+    steps.step("manifests for Kubernetes", manifests::check);
     steps.finish()
 }
 
@@ -47,7 +82,9 @@ fn lints() -> Result<()> {
     must(&mut place::cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
 }
 
-/// What knows nothing of an operating system is held to that. The rest is Linux: pidfds, epoll, control groups.
+/// Every crate and its tests, but the benchmarks: those measure calls that only Linux has. Types alone are looked at, so
+/// nothing that C is compiled to is ever used, and the compiler for it is one that does nothing: SQLite's own source is not
+/// looked at here.
 fn other_system() -> Outcome {
     const TRIPLE: &str = "aarch64-apple-darwin";
     if !place::has_target(TRIPLE) && place::is_ci() {
@@ -57,11 +94,12 @@ fn other_system() -> Outcome {
     if !place::has_target(TRIPLE) {
         return Outcome::Skipped(format!("rustup target add {TRIPLE}"));
     }
-    let mut check = place::cargo(["clippy", "--target", TRIPLE]);
-    for pure in ["trl-link", "trl-policy", "trl-proto", "trl-screen"] {
-        check.args(["--package", pure]);
+    let mut check = place::cargo(["clippy", "--workspace", "--all-targets", "--exclude", "bench"]);
+    check.args(["--target", TRIPLE, "--", "-D", "warnings"]);
+    for tool in ["CC", "AR"] {
+        check.env(format!("{tool}_aarch64_apple_darwin"), "true");
     }
-    Outcome::of(must(check.args(["--", "-D", "warnings"])))
+    Outcome::of(must(&mut check))
 }
 
 fn deny() -> Outcome {
@@ -71,8 +109,9 @@ fn deny() -> Outcome {
     Outcome::of(must(&mut place::cargo(["deny", "check", "bans", "licenses", "sources"])))
 }
 
-/// Private items too: module headers say where to read on, and that is mostly private.
+/// Private items too: module headers say where to read on, and that is mostly private. What is shown to users must compile.
 fn documentation() -> Result<()> {
+    must(&mut place::cargo(["test", "--doc", "--package", "trl-client"]))?;
     must(
         place::cargo(["doc", "--workspace", "--no-deps", "--document-private-items"])
             .env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links"),
@@ -81,12 +120,17 @@ fn documentation() -> Result<()> {
 
 /// All tests of the workspace in `dir`; `prepare` may change how they are run.
 pub(crate) fn nextest(dir: &Path, prepare: impl FnOnce(&mut Command)) -> Outcome {
+    nextest_of(&["--workspace"], dir, prepare)
+}
+
+/// As [`nextest`], of these packages.
+pub(crate) fn nextest_of(scope: &[&str], dir: &Path, prepare: impl FnOnce(&mut Command)) -> Outcome {
     if !needs::has_tool("nextest") && !place::is_ci() {
         return Outcome::Skipped("cargo-nextest is not installed".into());
     }
     let profile = if place::is_ci() { "ci" } else { "default" };
-    let mut command = place::cargo(["nextest", "run", "--workspace", "--profile", profile]);
-    command.current_dir(dir);
+    let mut command = place::cargo(["nextest", "run", "--profile", profile]);
+    command.args(scope).current_dir(dir);
     prepare(&mut command);
     // Beside the sources, wherever the target directory is. An old report would be counted if the build failed.
     let report = dir.join("target/nextest").join(profile).join("junit.xml");

@@ -1,8 +1,8 @@
 //! The black-box tests again, with every session and terminal in a runtime elsewhere: what holds here holds there.
 //!
-//! The runtime is a program that gives a byte stream to an engine of its own. Left out is what is about this machine and
-//! not about sessions ([`ABOUT_HERE`]); the catalogue is run in one shell, since where a shell is makes no difference to
-//! what it does.
+//! Once on a machine behind a real sshd, once in containers of a real Docker daemon; the test kit sees to both. Left out
+//! is what is about this machine and not about sessions ([`ABOUT_HERE`], [`ABOUT_CONTAINERS`]); the catalogue is run in one
+//! shell, since where a shell is makes no difference to what it does.
 
 use crate::checks;
 use crate::place;
@@ -12,15 +12,36 @@ use crate::steps::Outcome;
 const SUITES: &str = "package(trl) & (binary(sessions) + binary(unified) + binary(terminals) + binary(approvals) \
     + binary(checkpoints) + binary(history) + binary(claw_client) + (binary(catalogue) & test(/^bash::/)))";
 
-/// A process of such a session is nobody the daemon knows, so it is turned away rather than held to its session; and a
-/// change to files there is refused where a rule asks, and not waited for.
+/// A process of such a session is nobody the daemon knows, so it is turned away rather than held to its session; and
+/// checkpoints of such sessions keep no files.
 const ABOUT_HERE: &str = "(binary(terminals) & test(/^inside::/)) + test(a_process_of_a_session) \
-    + test(no_secret_is_in_any_file_that_an_approval_left)";
+    + (binary(checkpoints) & test(/^files::/))";
 
-pub(crate) fn tests() -> Outcome {
-    eprintln!("in a runtime elsewhere, without what is about this machine: {ABOUT_HERE}");
+/// What is not so in a container of these tests:
+///
+/// - It is a boundary, and two tests expect none.
+/// - Its engine may open more files than the daemon (`descriptors`), and has the environment that the container was made
+///   with (`what_is_named`, `the_operator_can_name`).
+/// - The number that a process has there, which a command printed, is another one here (`nothing_of_it_is_left`,
+///   `140_background_pids`); and what a test mounts here later is not mounted there (`131_session_directory_full`).
+const ABOUT_CONTAINERS: &str = "test(a_command_waits_for_its_answer_and_the_session_says_so) \
+    + test(a_person_goes_through_them_with_one_key_each) \
+    + (binary(sessions) & test(/^descriptors::/)) + test(what_is_named_comes_through) \
+    + test(the_operator_can_name_variables_for_everyone) + test(nothing_of_it_is_left_when_it_ends) \
+    + test(/140_background_pids|131_session_directory_full/)";
+
+pub(crate) fn ssh() -> Outcome {
+    tests("ssh", ABOUT_HERE)
+}
+
+pub(crate) fn docker() -> Outcome {
+    tests("docker", &format!("{ABOUT_HERE} + {ABOUT_CONTAINERS}"))
+}
+
+fn tests(runtime: &str, left_out: &str) -> Outcome {
+    eprintln!("without what is about this machine: {left_out}");
     checks::nextest(place::root(), |command| {
-        command.env("TRL_TEST_RUNTIME", "command");
-        command.args(["--filterset", &format!("({SUITES}) - ({ABOUT_HERE})")]);
+        command.env("TRL_TEST_RUNTIME", runtime);
+        command.args(["--filterset", &format!("({SUITES}) - ({left_out})")]);
     })
 }

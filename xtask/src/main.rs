@@ -1,14 +1,18 @@
 //! `cargo xtask ...`: everything one does with this repository.
 //!
 //! [`binary`] builds the one static program; [`dist`] packs it for others; [`needs`] sees to what the checks ask for; [`steps`] runs and times them;
-//! [`checks`] says which there are; [`ui`] builds and checks the web UI; [`other_user`] runs the tests again without root, [`elsewhere`] in a runtime that is not here; [`vm`] those of limits
-//! in a virtual machine; [`fuzz`] feeds the parsers noise.
+//! [`checks`] says which there are; [`ui`] builds and checks the web UI; [`clients`] checks the libraries for other languages; [`conformance`] runs the suite of the Model Context Protocol; [`agents`] tries agents from npm; [`other_user`] runs the tests again without root, [`elsewhere`] in a runtime that is not here; [`vm`] those of limits
+//! in a virtual machine; [`manifests`] checks the example for Kubernetes; [`fuzz`] feeds the parsers noise.
 
+mod agents;
 mod binary;
 mod checks;
+mod clients;
+mod conformance;
 mod dist;
 mod elsewhere;
 mod fuzz;
+mod manifests;
 mod needs;
 mod other_user;
 mod place;
@@ -28,9 +32,14 @@ usage: cargo xtask COMMAND
   build           build the static binary, say where it is
   dist [ARCH...]  what is given to others: archives for x86_64 and aarch64, with checksums
   ui              build the web UI, which the next build of the binary takes in
-  test            everything that must hold: format, lints, licences, tests, docs, fuzzing
+  test [WORD...]  everything that must hold: format, lints, licences, tests, docs, fuzzing; or the steps with
+                  such a word in their name
+  clients         only the client libraries: types, tests, examples
+  conformance     only the conformance suite of the Model Context Protocol, against the daemon's `/mcp`
+  agents          only the agents from npm: OpenCode, Codex, Claude Code and Gemini CLI with TRL's tools, and a fake model
   bench [ARGS]    measure the daemon against the machine's limits (--quick, --save, suites)
   vm              the tests of limits, in a virtual machine with control groups of version 2
+  manifests       the example for Kubernetes, held against the schemas of its API
   fuzz [SECONDS]  feed the parsers noise, so long for each of them
   docs            write the generated documents anew";
 
@@ -55,9 +64,13 @@ fn run(words: &[&str]) -> Result<ExitCode> {
         ["build"] => drop(binary::build()?),
         ["dist", wanted @ ..] => dist::run(wanted)?,
         ["ui"] => ui::build()?,
-        ["test"] => return checks::run(),
+        ["test", wanted @ ..] => return checks::run(wanted),
         ["bench", rest @ ..] => bench(rest)?,
+        ["clients"] => return Ok(checks::clients()),
+        ["conformance"] => return Ok(checks::conformance()),
+        ["agents"] => return Ok(checks::agents()),
         ["vm"] => return Ok(checks::vm()),
+        ["manifests"] => return Ok(checks::manifests()),
         ["fuzz"] => fuzz::run(fuzz::SHORT)?,
         ["fuzz", seconds] => fuzz::run(seconds.parse().context("SECONDS is a number")?)?,
         ["docs"] => docs()?,
@@ -98,5 +111,7 @@ fn bench(words: &[&str]) -> Result<()> {
 fn docs() -> Result<()> {
     let mut command =
         place::cargo(["nextest", "run", "--workspace", "-E", "binary(/docs$/) + test(generated)"]);
-    steps::must(command.env("UPDATE_DOCS", "1"))
+    steps::must(command.env("UPDATE_DOCS", "1"))?;
+    // From one of these.
+    clients::generate()
 }

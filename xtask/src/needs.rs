@@ -3,18 +3,20 @@
 //! 1. Programs are looked for where an ordinary user finds them; the missing ones are installed as Debian packages when
 //!    this is root on Debian.
 //! 2. Cargo tools are tried, and the missing ones installed from the registry.
-//! 3. The packages of the restore test's judge are installed beside it, in the versions its lock file names.
-//! 4. What is still missing is named with what will be skipped for it. In CI it is an error.
+//! 3. The packages of the restore test's judge are installed beside it, in the versions its lock file names; what checks
+//!    manifests for Kubernetes, in the version that is named there.
+//! 4. A client of the Model Context Protocol is installed in `target`.
+//! 5. What is still missing is named with what will be skipped for it. In CI it is an error.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{place, steps};
+use crate::{manifests, place, steps};
 
 /// A program the tests drive, and the Debian package that has it.
-const PROGRAMS: [(&str, &str); 27] = [
+const PROGRAMS: [(&str, &str); 29] = [
     ("dash", "dash"),
     ("bash", "bash"),
     ("zsh", "zsh"),
@@ -23,6 +25,8 @@ const PROGRAMS: [(&str, &str); 27] = [
     ("ksh93", "ksh93u+m"),
     ("setpriv", "util-linux"),
     ("python3", "python3"),
+    // Gets what checks the manifests for Kubernetes.
+    ("pip3", "python3-pip"),
     ("node", "nodejs"),
     ("npm", "npm"),
     // Recorded by the restore test of the screen model.
@@ -45,6 +49,8 @@ const PROGRAMS: [(&str, &str); 27] = [
     // A machine to log in to.
     ("sshd", "openssh-server"),
     ("ssh", "openssh-client"),
+    // A network to cut.
+    ("ip", "iproute2"),
     // Has a kernel with control groups of version 2.
     ("qemu-system-x86_64", "qemu-system-x86"),
     // For libFuzzer.
@@ -65,6 +71,14 @@ pub(crate) fn has_program(name: &str) -> bool {
     SYSTEM_PATH.split(':').chain([DAEMONS]).any(|dir| Path::new(dir).join(name).is_file())
 }
 
+/// Whether Python can make an environment of its own, which Debian has in a package without a program.
+pub(crate) fn has_venv() -> bool {
+    place::succeeds(Command::new("python3").args(["-m", "ensurepip", "--version"]))
+}
+
+/// That package.
+const VENV: &str = "python3-venv";
+
 pub(crate) fn has_tool(name: &str) -> bool {
     place::succeeds(&mut place::cargo([name, "--version"]))
 }
@@ -81,6 +95,8 @@ pub(crate) fn meet() -> Result<()> {
         }
     }
     install_judge();
+    manifests::install_checker();
+    install_client();
     let missing = missing();
     for line in &missing {
         eprintln!("missing: {line}");
@@ -114,6 +130,28 @@ fn install_judge() {
     }
 }
 
+/// A client of the Model Context Protocol that others wrote, from PyPI, in an environment of its own.
+const CLIENT: &str = "target/mcp-client";
+const CLIENT_PACKAGE: &str = "mcp==2.3.0";
+
+fn has_client() -> bool {
+    place::succeeds(Command::new(place::root().join(CLIENT).join("bin/python")).args(["-c", "import mcp"]))
+}
+
+fn install_client() {
+    if has_client() || !has_program("python3") {
+        return;
+    }
+    let dir = place::root().join(CLIENT);
+    let made = steps::must(Command::new("python3").args(["-m", "venv"]).arg(&dir));
+    let got = made.and_then(|()| {
+        steps::must(Command::new(dir.join("bin/pip")).args(["install", "--quiet", CLIENT_PACKAGE]))
+    });
+    if let Err(error) = got {
+        eprintln!("{error:#}");
+    }
+}
+
 fn missing() -> Vec<String> {
     let programs = PROGRAMS.iter().filter(|(name, _)| !has_program(name));
     let programs =
@@ -122,12 +160,17 @@ fn missing() -> Vec<String> {
     let tools = tools.map(|(name, without)| format!("cargo-{name}: without it, {without} is skipped"));
     let judge =
         (!has_judge()).then(|| "xterm.js for node: without it, restored screens are not judged".to_string());
-    programs.chain(tools).chain(judge).collect()
+    let checker = (!manifests::has_checker())
+        .then(|| "kubernetes-validate for python3: without it, manifests are not checked".to_string());
+    let venv = (!has_venv()).then(|| format!("venv of python3 (package {VENV}): the clients are not tested"));
+    let client = (!has_client())
+        .then(|| "mcp from PyPI: without it, no client that others wrote is tried".to_string());
+    programs.chain(tools).chain(judge).chain(checker).chain(venv).chain(client).collect()
 }
 
 fn install_programs() -> Result<()> {
-    let packages: Vec<&str> =
-        PROGRAMS.iter().filter(|(name, _)| !has_program(name)).map(|(_, package)| *package).collect();
+    let programs = PROGRAMS.iter().filter(|(name, _)| !has_program(name)).map(|(_, package)| *package);
+    let packages: Vec<&str> = programs.chain((!has_venv()).then_some(VENV)).collect();
     if packages.is_empty() || !place::is_root() || !has_program("apt-get") {
         return Ok(());
     }

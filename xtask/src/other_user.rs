@@ -17,12 +17,16 @@ use crate::{checks, needs, place};
 
 const USER: &str = "nobody";
 
-/// To whom the tests run makes no difference here: what computes and asks no kernel, and what one shell does like another.
+/// To whom the tests run makes no difference here: what computes and asks no kernel, what one shell does like another, and
+/// what a client says that others wrote (whose Python may be in root's home).
 const ALIKE: &str = "package(trl-proto) + package(trl-policy) + package(trl-screen) \
-    + (binary(catalogue) & test(/^(ash|fish|ksh93|zsh)::/))";
+    + (binary(catalogue) & test(/^(ash|fish|ksh93|zsh)::/)) + (binary(mcp) & test(/^clients::/))";
 
-/// What this user cannot do at all: a Docker daemon is started for it, or somebody logs in.
-const ROOTS: &str = "(package(trl-docker) & binary(real)) + binary(elsewhere)";
+/// What this user cannot do at all: a Docker daemon is started for it, somebody logs in, a network is made, or a clock, or a
+/// file system that is full.
+const ROOTS: &str = "(package(trl-docker) & binary(real)) + binary(elsewhere) + binary(partition) \
+    + test(another_clock_there_changes_no_duration_and_no_time_that_is_shown) \
+    + test(a_full_disk_there_is_told_as_it_would_be_here)";
 
 struct User {
     uid: u32,

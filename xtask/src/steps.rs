@@ -50,13 +50,22 @@ struct Step {
 
 #[derive(Default)]
 pub(crate) struct Steps {
+    /// Words of which one must be in a step's name; none: all steps are taken.
+    wanted: Vec<String>,
     done: Vec<Step>,
     /// Parts of steps that were left out.
     notes: Vec<String>,
 }
 
 impl Steps {
+    pub(crate) fn only(wanted: &[&str]) -> Self {
+        Self { wanted: wanted.iter().map(ToString::to_string).collect(), ..Self::default() }
+    }
+
     pub(crate) fn step(&mut self, name: &'static str, work: impl FnOnce() -> Outcome) {
+        if !self.wanted.is_empty() && !self.wanted.iter().any(|word| name.contains(word)) {
+            return;
+        }
         eprintln!("\n=== {name}");
         let start = Instant::now();
         let outcome = work();
@@ -75,6 +84,10 @@ impl Steps {
     /// The table, and the one line everybody reads.
     pub(crate) fn finish(&self) -> ExitCode {
         println!("\n{}", self.summary());
+        if self.done.is_empty() {
+            eprintln!("no step has such a word in its name: {}", self.wanted.join(", "));
+            return ExitCode::FAILURE;
+        }
         let failed = self.done.iter().any(|step| matches!(step.outcome, Outcome::Failed(..)));
         if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
@@ -137,6 +150,14 @@ mod tests {
         let text = steps.summary();
         assert!(text.ends_with("steps: 1 passed, 1 failed, 1 skipped; tests: 4 passed, 2 failed"), "{text}");
         assert!(text.contains("no tool") && text.contains("not run: a part"));
+    }
+
+    #[test]
+    fn only_the_wanted_steps_are_taken() {
+        let mut steps = Steps::only(&["web"]);
+        steps.step("web: tests", || Outcome::Passed(Counts { passed: 1, failed: 0 }));
+        steps.step("tests", || Outcome::Failed(Counts::default(), "not wanted".into()));
+        assert!(steps.summary().ends_with("steps: 1 passed, 0 failed, 0 skipped; tests: 1 passed, 0 failed"));
     }
 
     #[test]

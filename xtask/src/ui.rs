@@ -34,8 +34,12 @@ fn web() -> PathBuf {
 }
 
 fn npm<const N: usize>(words: [&str; N]) -> Command {
+    npm_in(&web(), words)
+}
+
+fn npm_in<const N: usize>(dir: &Path, words: [&str; N]) -> Command {
     let mut command = Command::new("npm");
-    command.args(words).current_dir(web());
+    command.args(words).current_dir(dir);
     command
 }
 
@@ -46,7 +50,7 @@ pub(crate) fn has_npm() -> bool {
 /// Builds it, if it is not built already.
 pub(crate) fn build() -> Result<()> {
     ensure!(has_npm(), "npm is missing: Node 20.19 or newer builds the web UI");
-    install()?;
+    install(&web())?;
     let inputs = SOURCES.iter().map(|path| place::root().join(path)).collect::<Vec<_>>();
     let is_there = web().join("dist/index.html").is_file();
     once(&web().join("node_modules/.trl-built"), &inputs, is_there, || {
@@ -61,19 +65,25 @@ pub(crate) fn build_if_possible() {
     }
 }
 
-fn install() -> Result<()> {
-    let is_there = web().join("node_modules").is_dir();
-    once(&web().join("node_modules/.trl-installed"), &[web().join("package-lock.json")], is_there, || {
+/// The packages that the lock file in `dir` names.
+pub(crate) fn install(dir: &Path) -> Result<()> {
+    let is_there = dir.join("node_modules").is_dir();
+    once(&dir.join("node_modules/.trl-installed"), &[dir.join("package-lock.json")], is_there, || {
         // Some versions of npm refuse a lock for the packages of other platforms, which a registry may lack.
-        if place::succeeds(&mut npm(["ci", "--no-audit", "--no-fund"])) {
+        if place::succeeds(&mut npm_in(dir, ["ci", "--no-audit", "--no-fund"])) {
             return Ok(());
         }
-        steps::must(&mut npm(["install", "--no-audit", "--no-fund", "--no-save"]))
+        steps::must(&mut npm_in(dir, ["install", "--no-audit", "--no-fund", "--no-save"]))
     })
 }
 
 /// Does the work unless it was done for the same inputs, as the stamp says.
-fn once(stamp: &Path, inputs: &[PathBuf], is_there: bool, work: impl FnOnce() -> Result<()>) -> Result<()> {
+pub(crate) fn once(
+    stamp: &Path,
+    inputs: &[PathBuf],
+    is_there: bool,
+    work: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     let mut hasher = DefaultHasher::new();
     for path in inputs {
         add(path, &mut hasher)?;

@@ -43,19 +43,24 @@ pub struct Execution {
 pub enum Place {
     Session(SessionId),
     Terminal(TerminalId),
+    /// Beside a session, in a place of its own.
+    Beside {
+        session: SessionId,
+        host: SessionId,
+    },
 }
 
 impl Place {
     pub fn session(&self) -> Option<&SessionId> {
         match self {
-            Self::Session(id) => Some(id),
+            Self::Session(id) | Self::Beside { session: id, .. } => Some(id),
             Self::Terminal(_) => None,
         }
     }
 
     pub fn terminal(&self) -> Option<&TerminalId> {
         match self {
-            Self::Session(_) => None,
+            Self::Session(_) | Self::Beside { .. } => None,
             Self::Terminal(id) => Some(id),
         }
     }
@@ -210,7 +215,7 @@ impl Execution {
     /// What its first stream is called.
     pub fn main_stream(&self) -> Stream {
         match self.place {
-            Place::Session(_) => Stream::Stdout,
+            Place::Session(_) | Place::Beside { .. } => Stream::Stdout,
             Place::Terminal(_) => Stream::Tty,
         }
     }
@@ -310,6 +315,16 @@ impl Execution {
                 Phase::Refused(error) => return Err(error.clone()),
                 Phase::Queued | Phase::Running { .. } => {}
             }
+            if phase.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Resolves when nobody is asked about it any more.
+    pub async fn wait_answered(&self) {
+        let mut phase = self.phase.subscribe();
+        while matches!(&*phase.borrow_and_update(), Phase::Waiting { .. }) {
             if phase.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }

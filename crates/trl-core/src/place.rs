@@ -30,6 +30,8 @@ impl Place {
             None => default_root(),
         };
         private_dir(&root)?;
+        // As the kernel calls it: what a process has open is compared with it.
+        let root = root.canonicalize()?;
         remove_dead(&root);
         let dir = root.join(format!("d-{:016x}", u64::from_le_bytes(trl_proto::random::bytes())));
         let lock = claim(&dir)?;
@@ -130,14 +132,12 @@ fn remove_dead(root: &Path) {
 /// that those were killed too.
 fn end_users_of(dir: &Path) {
     let needle = format!("{}/s-", dir.display());
-    let Ok(processes) = fs::read_dir("/proc") else { return };
     let uses = |pid: i32| {
-        let cmdline = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let cmdline = tree::arguments(pid);
         let text = String::from_utf8_lossy(&cmdline);
         text.contains(&needle) && text.contains("__trl")
     };
-    let pids = processes.flatten().filter_map(|p| p.file_name().to_str()?.parse::<i32>().ok());
-    for pid in pids.filter(|pid| uses(*pid)) {
+    for pid in tree::everybody().into_iter().flatten().filter(|pid| uses(*pid)) {
         let Some(shell) = tree::identify(pid) else { continue };
         let found = || {
             let mut all = tree::below(pid, &[]);
@@ -161,6 +161,16 @@ mod tests {
         assert!(!dead.exists());
         remove_dead(root.path());
         assert!(live.dir().exists());
+    }
+
+    #[test]
+    fn it_is_called_as_the_kernel_calls_it() {
+        let root = tempfile::tempdir().unwrap();
+        let real = root.path().canonicalize().unwrap();
+        fs::create_dir(real.join("a")).unwrap();
+        std::os::unix::fs::symlink("a", real.join("b")).unwrap();
+        let place = Place::create(Some(&real.join("b/sessions"))).unwrap();
+        assert!(place.dir().starts_with(real.join("a/sessions")), "{place:?}");
     }
 
     #[test]

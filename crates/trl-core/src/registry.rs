@@ -53,6 +53,9 @@ impl Registry {
     /// It is over: keep it while there is room, oldest go first.
     pub fn retire(&self, execution: &Execution) {
         let mut inner = self.lock();
+        if !inner.all.contains_key(&execution.id) {
+            return;
+        }
         let bytes = execution.memory() + execution.command.len();
         inner.finished.push_back((execution.id.clone(), bytes));
         inner.finished_bytes += bytes;

@@ -119,6 +119,8 @@ pub struct Settings {
 pub struct RuntimeSettings {
     /// Of sessions that name none.
     pub usual: String,
+    /// Whether any may live on this machine.
+    pub host: bool,
     /// By name.
     pub known: BTreeMap<String, RuntimeSpec>,
     /// How long the two ends of a broken link wait for each other.
@@ -133,6 +135,7 @@ impl Default for RuntimeSettings {
     fn default() -> Self {
         Self {
             usual: HOST.into(),
+            host: true,
             known: BTreeMap::new(),
             grace: Duration::from_secs(600),
             connect: Duration::from_secs(10),

@@ -49,6 +49,12 @@ pub trait Access: Send + Sync {
     fn may_read(&self, place: &Place<'_>) -> Result<(), Denial>;
     fn may_write(&self, place: &Place<'_>) -> Result<(), Denial>;
 
+    /// After a no: whether the other places of the same change are asked about too, for whoever wants to hear of many at
+    /// once. The change is not made either way.
+    fn wants_more(&self) -> bool {
+        false
+    }
+
     /// True when nothing is ever refused: a tree is moved without looking through it.
     fn refuses_nothing(&self) -> bool {
         false

@@ -11,6 +11,7 @@ use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fstat, mkdirat, renameat_with, unlinkat,
 };
 use rustix::io::Errno;
+use trl_sys::files::LOOK;
 
 use crate::Files;
 use crate::error::{Error, Result};
@@ -44,7 +45,7 @@ impl Files {
     pub fn mkdir(&self, path: &Rel, parents: Parents) -> Result<(PathBuf, Was)> {
         let (parent, name) = path.split()?;
         if parents == Parents::Make {
-            self.make_all(&parent)?;
+            self.make_all(&parent, name)?;
         }
         let dir = self.root.find(&parent, Last::Follow)?;
         dir.expect_dir()?;
@@ -61,15 +62,16 @@ impl Files {
         }
     }
 
-    /// Makes every directory of `path` that is missing.
-    pub(crate) fn make_all(&self, path: &Rel) -> Result<()> {
+    /// Makes every directory of `path` that is missing; none, where one of them or the `last` name in them may not be
+    /// written.
+    pub(crate) fn make_all(&self, path: &Rel, last: &OsStr) -> Result<()> {
         let mut missing = Vec::new();
         let mut next = path.clone();
-        loop {
+        let mut place = loop {
             match self.root.find(&next, Last::Follow) {
                 Ok(found) => {
                     found.expect_dir()?;
-                    break;
+                    break found.place;
                 }
                 Err(Error::NotFound { .. }) => {
                     let (parent, _) = next.split()?;
@@ -77,7 +79,15 @@ impl Files {
                 }
                 Err(e) => return Err(e),
             }
+        };
+        if missing.is_empty() {
+            return Ok(());
         }
+        let names = missing.iter().rev().filter_map(|rel| rel.as_path().file_name()).chain([last]);
+        self.may_write_all(names.map(|name| {
+            place.push(name);
+            place.clone()
+        }))?;
         for rel in missing.into_iter().rev() {
             match self.mkdir(&rel, Parents::MustExist) {
                 // Somebody else was faster; what it is shows on the way on.
@@ -97,8 +107,7 @@ impl Files {
         };
         target.expect_dir()?;
         let (old, new) = (source.place.join(source_name), target.place.join(target_name));
-        self.may_write(&old)?;
-        self.may_write(&new)?;
+        self.may_write_all([old.clone(), new.clone()])?;
         self.check_tree(&old, &[&old, &new])?;
         if replace == Replace::Allowed {
             self.check_tree(&new, &[&new])?;
@@ -126,7 +135,7 @@ impl Files {
         let (dir, name) = self.entry(path)?;
         let place = dir.place.join(name);
         self.may_write(&place)?;
-        let fd = child(&dir.fd, Path::new(name), OFlags::PATH).map_err(Error::at(&place))?;
+        let fd = child(&dir.fd, Path::new(name), LOOK).map_err(Error::at(&place))?;
         let kind = Meta::of(&fstat(&fd).map_err(Error::at(&place))?).kind;
         if kind == Kind::Dir && depth == Depth::All {
             self.check_tree(&place, &[&place])?;
@@ -154,12 +163,10 @@ impl Files {
             return Ok(());
         }
         let mut walk = Walk::through(self, top, Reach::Everything, Ignoring::Nothing);
-        for entry in &mut walk {
-            let Ok(below) = entry.place.strip_prefix(top) else { continue };
-            for place in places {
-                self.may_write(&place.join(below))?;
-            }
-        }
+        self.may_write_all((&mut walk).flat_map(|entry| {
+            let below = entry.place.strip_prefix(top).map(Path::to_path_buf).ok();
+            below.into_iter().flat_map(|below| places.iter().map(move |place| place.join(&below)))
+        }))?;
         match walk.is_complete() {
             true => Ok(()),
             false => {
@@ -222,7 +229,7 @@ impl Files {
             self.may_write(&level.place.join(name))?;
             let is_dir = match entry.file_type() {
                 FileType::Directory => true,
-                FileType::Unknown => child(&level.dir, Path::new(name), OFlags::PATH)
+                FileType::Unknown => child(&level.dir, Path::new(name), LOOK)
                     .and_then(fstat)
                     .is_ok_and(|stat| Meta::of(&stat).kind == Kind::Dir),
                 _ => false,

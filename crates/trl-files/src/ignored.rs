@@ -9,6 +9,7 @@ use std::rc::Rc;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{OFlags, fstat};
+use trl_sys::files::LOOK;
 
 use crate::meta::{Kind, Meta};
 use crate::root::child;
@@ -65,7 +66,7 @@ fn anchored(place: &Path) -> PathBuf {
 }
 
 fn read(dir: &OwnedFd, name: &str) -> Option<String> {
-    let seen = child(dir, Path::new(name), OFlags::PATH).ok()?;
+    let seen = child(dir, Path::new(name), LOOK).ok()?;
     if Meta::of(&fstat(&seen).ok()?).kind != Kind::File {
         return None;
     }

@@ -88,4 +88,18 @@ impl Files {
     fn may_write(&self, place: &Path) -> Result<()> {
         self.access.may_write(&Place::new(&self.base, place)).map_err(|denial| denial.at(place))
     }
+
+    /// All of them; else why not the first that may not.
+    fn may_write_all(&self, places: impl IntoIterator<Item = PathBuf>) -> Result<()> {
+        let mut refused = None;
+        for place in places {
+            if let Err(error) = self.may_write(&place) {
+                refused.get_or_insert(error);
+                if !self.access.wants_more() {
+                    break;
+                }
+            }
+        }
+        refused.map_or(Ok(()), Err)
+    }
 }

@@ -1,6 +1,7 @@
 //! What is known of a file without opening it.
 
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{Dev, FileType, Stat};
+use trl_sys::files::bits_of;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -31,13 +32,13 @@ pub struct Meta {
     /// Seconds and nanoseconds since 1970.
     pub modified: (i64, u32),
     pub(crate) id: Id,
-    changed: (i64, i64),
+    changed: (i64, u32),
 }
 
 /// Which file, whatever it is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Id {
-    dev: u64,
+    dev: Dev,
     ino: u64,
 }
 
@@ -52,10 +53,10 @@ impl Meta {
         Self {
             kind: FileType::from_raw_mode(stat.st_mode).into(),
             size: u64::try_from(stat.st_size).unwrap_or(0),
-            mode: stat.st_mode & 0o7777,
+            mode: bits_of(stat),
             modified: (stat.st_mtime, u32::try_from(stat.st_mtime_nsec).unwrap_or(0)),
             id: Id::of(stat),
-            changed: (stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)),
+            changed: (stat.st_ctime, u32::try_from(stat.st_ctime_nsec).unwrap_or(0)),
         }
     }
 

@@ -1,26 +1,22 @@
 //! A directory opened once, and the one way from a path to a descriptor beneath it.
 //!
 //! 1. The path is opened with no links allowed: then its text says where it is. Most paths end here.
-//! 2. A path with links is opened beneath the root. `/proc` says where that is; the answer is only believed when opening
-//!    it with no links allowed leads to the same file.
+//! 2. A path with links is opened beneath the root. The system says where that is; the answer is only believed when opening
+//!    it with no links allowed leads to the same file. A mount is somebody else's files, so it is outside.
 //!
-//! `O_PATH` throughout: looking at a FIFO or a device does nothing to it.
+//! [`LOOK`] throughout: looking at a FIFO or a device does nothing to it.
 
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use rustix::fs::{Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
+use trl_sys::files::{LOOK, Way, name_of, open_again, open_beneath};
 
 use crate::error::{Error, Result};
 use crate::meta::{Id, Kind, Meta};
 use crate::path::{Rel, for_kernel};
-
-/// Links may be followed as long as they stay beneath. A mount is somebody else's files, so it is outside.
-const BENEATH: ResolveFlags =
-    ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::NO_XDEV);
-const STRAIGHT: ResolveFlags = BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
 /// How often a path is tried that somebody changes while it is looked at.
 const TRIES: usize = 128;
@@ -40,7 +36,7 @@ pub struct Root {
 /// Something beneath the root.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// `O_PATH`.
+    /// To look at: [`LOOK`].
     pub(crate) fd: OwnedFd,
     /// Without links; empty for the root.
     pub(crate) place: PathBuf,
@@ -49,7 +45,7 @@ pub(crate) struct Found {
 
 impl Root {
     pub fn open(dir: &Path) -> Result<Self> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let flags = LOOK | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(dir, flags, Mode::empty()).map_err(Error::at(dir))?;
         Ok(Self { fd })
     }
@@ -60,7 +56,7 @@ impl Root {
     }
 
     pub(crate) fn real_path(&self) -> Result<PathBuf> {
-        link_of(self.fd.as_fd()).map_err(Error::at(Path::new("the workspace")))
+        name_of(&self.fd).map_err(Error::at(Path::new("the workspace")))
     }
 
     pub(crate) fn find(&self, path: &Rel, last: Last) -> Result<Found> {
@@ -83,8 +79,7 @@ impl Root {
         let fault = |errno| Error::of(path.as_path(), errno);
         let follow = if last == Last::Keep { OFlags::NOFOLLOW } else { OFlags::empty() };
         for _ in 0..TRIES {
-            let there =
-                beneath(&self.fd, path.for_kernel(), OFlags::PATH | follow, BENEATH).map_err(fault)?;
+            let there = beneath(&self.fd, path.for_kernel(), LOOK | follow, Way::Inside).map_err(fault)?;
             let id = Id::of(&fstat(&there).map_err(fault)?);
             let Some(place) = self.place_of(&there) else { continue };
             if let Ok(found) = self.at(&place)
@@ -96,10 +91,10 @@ impl Root {
         Err(Error::outside(path.as_path()))
     }
 
-    /// Where `/proc` says that it is.
+    /// Where the system says that it is.
     fn place_of(&self, fd: &OwnedFd) -> Option<PathBuf> {
-        let there = link_of(fd.as_fd()).ok()?;
-        let root = link_of(self.fd.as_fd()).ok()?;
+        let there = name_of(fd).ok()?;
+        let root = name_of(&self.fd).ok()?;
         there.strip_prefix(root).ok().map(PathBuf::from)
     }
 
@@ -113,11 +108,11 @@ impl Root {
     /// A directory at a place, for reading.
     pub(crate) fn dir_at(&self, place: &Path) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-        beneath(&self.fd, for_kernel(place), flags, STRAIGHT)
+        beneath(&self.fd, for_kernel(place), flags, Way::Straight)
     }
 
     fn straight(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        beneath(&self.fd, path, OFlags::PATH | OFlags::NOFOLLOW, STRAIGHT)
+        beneath(&self.fd, path, LOOK | OFlags::NOFOLLOW, Way::Straight)
     }
 }
 
@@ -142,7 +137,7 @@ impl Found {
         }
         let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         // The descriptor itself once more, whatever its name means by now.
-        let fd = rustix::fs::open(proc_link(self.fd.as_fd()), flags, Mode::empty());
+        let fd = open_again(&self.fd, flags);
         fd.map(File::from).map_err(Error::at(&self.place))
     }
 
@@ -156,29 +151,18 @@ impl Found {
 
 /// A name in an open directory, not through a link.
 pub(crate) fn child(dir: impl AsFd, name: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    beneath(dir, name, flags | OFlags::NOFOLLOW, STRAIGHT)
+    beneath(dir, name, flags | OFlags::NOFOLLOW, Way::Straight)
 }
 
-fn beneath(dir: impl AsFd, path: &Path, flags: OFlags, resolve: ResolveFlags) -> Result<OwnedFd, Errno> {
+fn beneath(dir: impl AsFd, path: &Path, flags: OFlags, way: Way) -> Result<OwnedFd, Errno> {
     let mut tries = 0;
     loop {
-        match openat2(&dir, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+        match open_beneath(&dir, path, flags | OFlags::CLOEXEC, way) {
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) if tries < TRIES => tries += 1,
             other => return other,
         }
     }
-}
-
-/// A name for what is open, good as long as it is.
-pub(crate) fn proc_link(fd: BorrowedFd<'_>) -> String {
-    format!("/proc/self/fd/{}", fd.as_raw_fd())
-}
-
-fn link_of(fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
-    use std::os::unix::ffi::OsStringExt;
-    let text = rustix::fs::readlink(proc_link(fd), Vec::new())?;
-    Ok(std::ffi::OsString::from_vec(text.into_bytes()).into())
 }
 
 #[cfg(test)]

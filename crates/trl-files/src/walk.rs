@@ -10,8 +10,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use rustix::fs::{Dir, FileType, OFlags, fstat};
+use rustix::fs::{Dir, FileType, fstat};
 use rustix::io::Errno;
+use trl_sys::files::LOOK;
 
 use crate::Files;
 use crate::ignored::Ignored;
@@ -222,7 +223,7 @@ fn entries(dir: OwnedFd, most: usize) -> Vec<(OsString, Kind)> {
         let name = OsString::from_vec(name.to_vec());
         let kind = match entry.file_type() {
             FileType::Unknown => {
-                let stat = child(&again, Path::new(&name), OFlags::PATH).and_then(fstat);
+                let stat = child(&again, Path::new(&name), LOOK).and_then(fstat);
                 stat.map_or(Kind::Other, |stat| Meta::of(&stat).kind)
             }
             known => known.into(),

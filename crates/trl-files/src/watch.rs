@@ -9,20 +9,17 @@
 //! Bounded in all directions: so many directories, so many changes at a time. When something was left out, it says so.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::{OsStr, OsString};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
+use trl_sys::changes::{Changes, Happened, Noted};
 
 use crate::Files;
 use crate::error::{Error, Result};
 use crate::meta::{Id, Kind};
 use crate::path::Rel;
-use crate::root::{Found, Last, proc_link};
+use crate::root::{Found, Last};
 use crate::walk::{Ignoring, Reach, Walk};
 use crate::write::is_temporary;
 
@@ -65,18 +62,9 @@ const MOST_CHANGES: usize = 1000;
 /// Events looked at for that.
 const MOST_NOTED: usize = 16 * MOST_CHANGES;
 
-const EVENTS: WatchFlags = WatchFlags::CREATE
-    .union(WatchFlags::MODIFY)
-    .union(WatchFlags::ATTRIB)
-    .union(WatchFlags::DELETE)
-    .union(WatchFlags::MOVED_FROM)
-    .union(WatchFlags::MOVED_TO)
-    .union(WatchFlags::ONLYDIR)
-    .union(WatchFlags::EXCL_UNLINK);
-
 pub struct Watch {
     files: Files,
-    inotify: OwnedFd,
+    noted: Changes,
     below: Below,
     dirs: HashMap<i32, Watched>,
     /// Directories were left out.
@@ -88,22 +76,13 @@ struct Watched {
     id: Id,
 }
 
-/// An event, taken out of the kernel's buffer.
-struct Noted {
-    wd: i32,
-    flags: ReadFlags,
-    name: OsString,
-}
-
 impl Files {
     pub fn watch(&self, path: &Rel, below: Below) -> Result<Watch> {
         let top = self.root.find(path, Last::Follow)?;
         self.may_read(&top.place)?;
         top.expect_dir()?;
-        let inotify =
-            inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).map_err(Error::at(&top.place))?;
-        let mut watch =
-            Watch { files: self.clone(), inotify, below, dirs: HashMap::new(), incomplete: false };
+        let noted = Changes::new().map_err(Error::at(&top.place))?;
+        let mut watch = Watch { files: self.clone(), noted, below, dirs: HashMap::new(), incomplete: false };
         let place = top.place.clone();
         watch.add(&top).map_err(Error::at(&place))?;
         if below == Below::All {
@@ -115,7 +94,7 @@ impl Files {
 
 impl AsFd for Watch {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.inotify.as_fd()
+        self.noted.as_fd()
     }
 }
 
@@ -126,8 +105,7 @@ impl Watch {
     }
 
     fn add(&mut self, dir: &Found) -> Result<(), Errno> {
-        // By the descriptor: whatever has that name by now, this is the directory that was found.
-        let wd = inotify::add_watch(&self.inotify, proc_link(dir.fd.as_fd()), EVENTS)?;
+        let wd = self.noted.add(&dir.fd)?;
         self.dirs.insert(wd, Watched { place: dir.place.clone(), id: dir.meta.id });
         Ok(())
     }
@@ -169,7 +147,8 @@ impl Watch {
     /// What the kernel has noted so far. An error ends the watch: its directory is gone.
     pub fn gather(&mut self) -> Result<Batch> {
         let mut picture = Picture::default();
-        let (noted, overflow) = self.take()?;
+        let noted = self.noted.take(MOST_NOTED);
+        let (noted, overflow) = noted.map_err(Error::at(Path::new("the watch")))?;
         picture.missed = overflow;
         let more = noted.len() >= MOST_NOTED;
         for event in noted {
@@ -178,40 +157,20 @@ impl Watch {
         Ok(Batch { more, ..picture.batch() })
     }
 
-    fn take(&self) -> Result<(Vec<Noted>, bool)> {
-        let mut buffer = [MaybeUninit::uninit(); 16 << 10];
-        let mut reader = Reader::new(&self.inotify, &mut buffer);
-        let (mut noted, mut overflow) = (Vec::new(), false);
-        // Whoever changes things without end gets an end here; the rest is for the next time.
-        while noted.len() < MOST_NOTED {
-            match reader.next() {
-                Err(Errno::AGAIN) => break,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(Error::of(Path::new("the watch"), errno)),
-                Ok(event) if event.events().contains(ReadFlags::QUEUE_OVERFLOW) => overflow = true,
-                Ok(event) => {
-                    let name =
-                        event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()).to_os_string());
-                    noted.push(Noted {
-                        wd: event.wd(),
-                        flags: event.events(),
-                        name: name.unwrap_or_default(),
-                    });
-                }
-            }
-        }
-        Ok((noted, overflow))
-    }
-
     fn note(&mut self, event: &Noted, picture: &mut Picture) {
-        if event.flags.contains(ReadFlags::IGNORED) {
-            self.dirs.remove(&event.wd);
-            return;
-        }
-        let Some(dir) = self.dirs.get(&event.wd) else { return };
+        let what = match event.happened {
+            Happened::Created => What::Created,
+            Happened::Modified => What::Modified,
+            Happened::Removed => What::Removed,
+            Happened::Ended => {
+                self.dirs.remove(&event.watch);
+                return;
+            }
+        };
+        let Some(dir) = self.dirs.get(&event.watch) else { return };
         if !picture.is_there(&self.files, dir) {
-            let _ = inotify::remove_watch(&self.inotify, event.wd);
-            self.dirs.remove(&event.wd);
+            self.noted.remove(event.watch);
+            self.dirs.remove(&event.watch);
             return;
         }
         if event.name.is_empty() || is_temporary(&event.name) {
@@ -221,16 +180,8 @@ impl Watch {
         if self.files.may_read(&place).is_err() {
             return;
         }
-        let is_dir = event.flags.contains(ReadFlags::ISDIR);
-        let what = if event.flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
-            What::Created
-        } else if event.flags.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM) {
-            What::Removed
-        } else {
-            What::Modified
-        };
-        picture.add(place.clone(), what, is_dir);
-        if is_dir && self.below == Below::All {
+        picture.add(place.clone(), what, event.is_dir);
+        if event.is_dir && self.below == Below::All {
             match what {
                 What::Created => self.begin(&place, picture),
                 What::Removed => self.forget(&place),
@@ -255,7 +206,7 @@ impl Watch {
         let gone: Vec<i32> =
             self.dirs.iter().filter(|(_, dir)| dir.place.starts_with(place)).map(|(wd, _)| *wd).collect();
         for wd in gone {
-            let _ = inotify::remove_watch(&self.inotify, wd);
+            self.noted.remove(wd);
             self.dirs.remove(&wd);
         }
     }

@@ -10,19 +10,20 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, Mode, OFlags, RenameFlags, fchmod, fchown, fstat, fsync, linkat, openat, renameat_with, unlinkat,
+    AtFlags, Mode, OFlags, RenameFlags, fchmod, fchown, fstat, fsync, openat, renameat_with, unlinkat,
 };
 use rustix::io::Errno;
+use trl_sys::files::{self, LOOK};
 
 use crate::Files;
 use crate::error::{Error, Result, shown};
 use crate::meta::{Kind, Meta};
 use crate::path::Rel;
-use crate::root::{Found, Last, child, proc_link};
+use crate::root::{Found, Last, child};
 
 /// What must be true of the place when the file gets there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -110,9 +111,9 @@ impl Files {
     }
 
     pub fn draft(&self, path: &Rel, how: &How) -> Result<Draft> {
-        let (parent, _) = path.split()?;
+        let (parent, name) = path.split()?;
         if how.parents == Parents::Make {
-            self.make_all(&parent)?;
+            self.make_all(&parent, name)?;
         }
         let target = self.target(path)?;
         self.draft_of(target, how)
@@ -121,7 +122,7 @@ impl Files {
     /// A draft of exactly this place: no link is followed, what stands there is replaced whatever it is.
     pub(crate) fn draft_at(&self, dir: Found, name: &OsStr, how: &How) -> Result<Draft> {
         dir.expect_dir()?;
-        let old = match child(&dir.fd, Path::new(name), OFlags::PATH) {
+        let old = match child(&dir.fd, Path::new(name), LOOK) {
             Err(Errno::NOENT) => None,
             Err(errno) => return Err(Error::of(&dir.place.join(name), errno)),
             Ok(fd) => {
@@ -144,8 +145,7 @@ impl Files {
             check_writable(old)?;
         }
         let old = target.old.as_ref().map(|old| fstat(&old.fd)).transpose().map_err(Error::at(&place))?;
-        let mode =
-            how.mode.or(old.as_ref().map(|old| old.st_mode)).map(|mode| Mode::from_raw_mode(mode & 0o777));
+        let mode = how.mode.or(old.as_ref().map(files::bits_of)).map(|mode| files::mode_of(mode & 0o777));
         let (file, temporary) = nameless(&target.dir, mode).map_err(Error::at(&place))?;
         let mut draft = Draft {
             file: File::from(file),
@@ -169,7 +169,7 @@ impl Files {
         for _ in 0..TRIES {
             dir.expect_dir()?;
             let place = dir.place.join(&name);
-            let old = match child(&dir.fd, Path::new(&name), OFlags::PATH) {
+            let old = match child(&dir.fd, Path::new(&name), LOOK) {
                 Err(Errno::NOENT) => return Ok(Target { dir, name, old: None }),
                 Err(errno) => return Err(Error::of(&place, errno)),
                 Ok(fd) => {
@@ -217,7 +217,7 @@ fn check_writable(old: &Found) -> Result<()> {
 fn nameless(dir: &Found, mode: Option<Mode>) -> Result<(OwnedFd, Option<OsString>), Errno> {
     let first = if mode.is_some() { Mode::RUSR | Mode::WUSR } else { Mode::from_raw_mode(0o666) };
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-    match openat(&dir.fd, ".", flags | OFlags::TMPFILE, first) {
+    match files::nameless(&dir.fd, flags, first) {
         Ok(fd) => return Ok((fd, None)),
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {}
         Err(errno) => return Err(errno),
@@ -293,7 +293,7 @@ impl Draft {
     pub(crate) fn put(mut self) -> Result<Written> {
         let place = self.place();
         if let Expect::Version(_) = &self.expect {
-            let there = child(&self.dir, Path::new(&self.name), OFlags::PATH);
+            let there = child(&self.dir, Path::new(&self.name), LOOK);
             let meta = there.and_then(fstat).map(|stat| Meta::of(&stat));
             let found = meta.map_err(|_| Error::Changed { path: shown(&place) })?;
             if self.expect != Expect::Version(found.version()) {
@@ -316,8 +316,7 @@ impl Draft {
 
     fn give_name(&mut self) -> Result<OsString, Errno> {
         let name = unused_name();
-        let file = proc_link(self.file.as_fd());
-        linkat(rustix::fs::CWD, file, &self.dir, &name, AtFlags::SYMLINK_FOLLOW)?;
+        files::give_name(&self.file, &self.dir, &name)?;
         self.temporary = Some(name.clone());
         Ok(name)
     }

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::{CWD, FileType, mkdirat, mknodat, openat};
+use rustix::fs::{OFlags, mkdirat, openat};
 use trl_files::change::{Depth, Replace};
 use trl_files::glob::Hidden;
 use trl_files::grep::Query;
 use trl_files::watch::{Below, What};
 use trl_files::write::{Expect, How, Parents, Was};
 use trl_files::{Error, Files, Kind, Limits, Mode, Rel, Root, Rules};
+use trl_sys::files::LOOK;
 
 struct World {
     dir: tempfile::TempDir,
@@ -121,8 +122,7 @@ fn conditions_and_caps_hold() {
 #[test]
 fn nothing_but_files_is_opened_and_nothing_waits() {
     let world = world();
-    let mode = rustix::fs::Mode::from_raw_mode(0o600);
-    mknodat(CWD, world.at("fifo"), FileType::Fifo, mode, 0).unwrap();
+    trl_sys::fifo::make(&world.at("fifo")).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(world.at("socket")).unwrap();
     for name in ["fifo", "socket"] {
         assert!(matches!(world.files.read(&rel(name), 0, 1), Err(Error::Invalid { .. })), "{name}");
@@ -189,11 +189,10 @@ fn directories_are_made_moved_and_removed() {
 #[test]
 fn a_very_deep_tree_is_listed_as_far_as_paths_go_and_removed_whole() {
     let world = world();
-    let mut dir =
-        rustix::fs::open(world.at(""), rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+    let mut dir = rustix::fs::open(world.at(""), LOOK, rustix::fs::Mode::empty()).unwrap();
     for _ in 0..3000 {
         mkdirat(&dir, "d", rustix::fs::Mode::from_raw_mode(0o700)).unwrap();
-        dir = openat(&dir, "d", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+        dir = openat(&dir, "d", LOOK, rustix::fs::Mode::empty()).unwrap();
     }
     drop(dir);
     assert_eq!(world.paths("", 64).len(), 64);
@@ -205,9 +204,9 @@ fn a_very_deep_tree_is_listed_as_far_as_paths_go_and_removed_whole() {
 #[test]
 fn a_hundred_thousand_entries_are_bounded() {
     let world = world();
-    let top = rustix::fs::open(world.at(""), rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+    let top = rustix::fs::open(world.at(""), LOOK, rustix::fs::Mode::empty()).unwrap();
     for n in 0..100_000 {
-        mknodat(&top, format!("f{n:06}"), FileType::RegularFile, rustix::fs::Mode::RUSR, 0).unwrap();
+        openat(&top, format!("f{n:06}"), OFlags::CREATE, rustix::fs::Mode::RUSR).unwrap();
     }
     let found = world.files.list(&Rel::root(), 1, 1000).unwrap();
     assert_eq!((found.items.len(), found.truncated), (1000, true));
@@ -314,6 +313,17 @@ fn modes_hold_by_whatever_name_a_place_is_called() {
         let plain = world.files.write(&rel("plain"), b"", &How::default());
         assert_eq!(plain.is_ok(), mode != Mode::ReadOnly, "{mode:?}");
     }
+}
+
+#[test]
+fn no_directory_is_made_on_the_way_to_what_may_not_be() {
+    let world = world_with(Mode::WorkspaceWrite);
+    let make = How { parents: Parents::Make, ..How::default() };
+    for path in ["sub/.git/hooks", "sub/.git/hooks/deep/pre-commit"] {
+        assert!(matches!(world.files.mkdir(&rel(path), Parents::Make), Err(Error::Denied { .. })));
+        assert!(matches!(world.files.write(&rel(path), b"", &make), Err(Error::Denied { .. })));
+    }
+    assert!(!world.at("sub").exists());
 }
 
 #[test]

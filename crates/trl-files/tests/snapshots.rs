@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{CWD, FileType, RenameFlags, mknodat, renameat_with};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use trl_files::snapshot::{Caps, Doing, Fault, Snapshots};
 use trl_files::{Error, Files, Limits, Mode, Root, Rules};
 
@@ -277,7 +277,7 @@ fn what_cannot_be_read_or_kept_is_named() {
     world.chmod("closed-dir", 0o000);
     symlink("good", world.at("sub.gitmodules")).unwrap();
     symlink("good", world.at(".gitmodules")).unwrap();
-    mknodat(CWD, world.at("pipe"), FileType::Fifo, 0o600.into(), 0).unwrap();
+    trl_sys::fifo::make(&world.at("pipe")).unwrap();
     let rules = Rules::default().deny([world.at("denied")]);
     let snapshots = world.snapshots_with(rules, Caps::default());
     let taken = snapshots.take().unwrap();

@@ -341,6 +341,15 @@ fn eval(rest: &[Word], shell: ShellKind) -> Wrapped {
     }
 }
 
+/// Long options that make a shell read fewer files of its own.
+const NARROWING: [&str; 2] = ["--noprofile", "--norc"];
+
+/// Options by name that change how text goes on after a failure, and nothing of what it says.
+fn option_named(word: Option<&Word>) -> bool {
+    const HARMLESS: [&str; 4] = ["errexit", "nounset", "pipefail", "xtrace"];
+    word.and_then(Word::literal).is_some_and(|name| HARMLESS.contains(&name))
+}
+
 /// `sh -c TEXT`; with a script file it is a command like any other.
 fn inline_script(name: &str, rest: &[Word]) -> Wrapped {
     let mut at = 0;
@@ -348,7 +357,13 @@ fn inline_script(name: &str, rest: &[Word]) -> Wrapped {
     while let Some(text) =
         rest.get(at).and_then(Word::literal).filter(|text| text.starts_with('-') && text.len() > 1)
     {
-        if !text[1..].bytes().all(|letter| b"ceuxnv".contains(&letter)) {
+        if NARROWING.contains(&text) || (name == "zsh" && text == "-f") {
+            at += 1;
+            continue;
+        }
+        let letters = text[1..].strip_suffix('o').filter(|_| option_named(rest.get(at + 1)));
+        let named = letters.is_some();
+        if !letters.unwrap_or(&text[1..]).bytes().all(|letter| b"ceuxnv".contains(&letter)) {
             let may_be_inline = rest
                 .iter()
                 .any(|word| word.may_be_option() && word.literal().is_none_or(|t| t.contains('c')));
@@ -358,8 +373,8 @@ fn inline_script(name: &str, rest: &[Word]) -> Wrapped {
                 Wrapped::No
             };
         }
-        inline |= text.contains('c');
-        at += 1;
+        inline |= letters.unwrap_or(text).contains('c');
+        at += 1 + usize::from(named);
     }
     match rest.get(at) {
         Some(word) if inline => match word.literal() {
@@ -424,6 +439,10 @@ mod tests {
             ("find . -exec git + push {} +", "git + push ?"),
             ("sh -c 'git push'", "script git push"),
             ("bash -ec 'git push' x y", "script git push"),
+            ("bash --noprofile --norc -c 'git push'", "script git push"),
+            ("bash -euo pipefail -c 'git push'", "script git push"),
+            ("bash -euo pipefail -o errexit -xc 'git push'", "script git push"),
+            ("zsh -f -c 'git push'", "script git push"),
             ("eval git 'push x'", "script git push x"),
             ("/usr/bin/env git push", "git push"),
         ] {
@@ -441,6 +460,10 @@ mod tests {
             "sudo -i",
             "xargs -a f -o git",
             "bash -lc ls",
+            "bash -f -c ls",
+            "bash -o posix -c ls",
+            "bash -o $x -c ls",
+            "bash -oc pipefail ls",
             "bash --rcfile x -c ls",
             "find . $x",
             "fd . -x rm",

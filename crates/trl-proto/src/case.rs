@@ -102,7 +102,10 @@ impl CaseSpec {
     pub fn schema() -> serde_json::Value {
         let mut schema = schemars::schema_for!(Self);
         schema.insert("title".into(), "A case of TRL".into());
-        schema.to_value()
+        let mut schema = schema.to_value();
+        // Whichever way maps are ordered in this build.
+        schema.sort_all_objects();
+        schema
     }
 }
 
@@ -122,6 +125,9 @@ pub struct AgentSpec {
     /// How long it may take over one message; 0 is for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u64>,
+    /// How long it is kept after one, for the next; 0 is not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linger_s: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

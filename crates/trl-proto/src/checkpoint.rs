@@ -157,7 +157,7 @@ pub struct NotRestored {
 
 /// What restoring does to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RestoredFile"))]
 pub struct FileChange {
     pub path: String,
     pub change: Change,

@@ -46,6 +46,8 @@ pub enum ErrorCode {
     CheckpointCorrupt,
     RuntimeNotFound,
     RuntimeUnavailable,
+    AgentUnavailable,
+    MessageNotFound,
     ShuttingDown,
     InternalError,
 }

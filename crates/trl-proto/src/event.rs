@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::StopReason;
 use crate::exec::ShellState;
 use crate::hitl::RequestState;
-use crate::id::{ExecutionId, RequestId, SessionId, StreamId, TerminalId};
+use crate::id::{ExecutionId, MessageId, RequestId, SessionId, StreamId, TerminalId};
 use crate::session::SessionState;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -93,6 +94,12 @@ pub enum Happening {
         request_id: RequestId,
         state: RequestState,
     },
+    /// The session's agent has a message.
+    #[serde(rename = "agent.started")]
+    AgentStarted { session_id: SessionId, message_id: MessageId },
+    /// It is done with it.
+    #[serde(rename = "agent.finished")]
+    AgentFinished { session_id: SessionId, message_id: MessageId, stop_reason: StopReason },
     /// This subscriber was too slow: events between the last one and this were dropped.
     #[serde(rename = "events.missed")]
     Missed { from: u64, to: u64 },
@@ -122,6 +129,10 @@ pub enum Kind {
     HitlRequested,
     #[serde(rename = "hitl.resolved")]
     HitlResolved,
+    #[serde(rename = "agent.started")]
+    AgentStarted,
+    #[serde(rename = "agent.finished")]
+    AgentFinished,
     #[serde(rename = "events.missed")]
     Missed,
 }
@@ -139,6 +150,8 @@ impl Happening {
             Self::TerminalEnded { .. } => Kind::TerminalEnded,
             Self::HitlRequested { .. } => Kind::HitlRequested,
             Self::HitlResolved { .. } => Kind::HitlResolved,
+            Self::AgentStarted { .. } => Kind::AgentStarted,
+            Self::AgentFinished { .. } => Kind::AgentFinished,
             Self::Missed { .. } => Kind::Missed,
         }
     }
@@ -148,7 +161,9 @@ impl Happening {
             Self::SessionCreated { session_id, .. }
             | Self::SessionState { session_id, .. }
             | Self::SessionEnded { session_id, .. }
-            | Self::ShellReplaced { session_id, .. } => Some(session_id),
+            | Self::ShellReplaced { session_id, .. }
+            | Self::AgentStarted { session_id, .. }
+            | Self::AgentFinished { session_id, .. } => Some(session_id),
             Self::ExecStarted { session_id, .. }
             | Self::ExecFinished { session_id, .. }
             | Self::HitlRequested { session_id, .. }

@@ -287,7 +287,7 @@ pub struct RefusedPush {
 }
 
 /// Why.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "Refused"))] // a refusal is the body of an answer there
 pub struct Refusal {

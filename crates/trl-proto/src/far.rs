@@ -6,9 +6,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::checkpoint::{NotRestored, RestoredPart};
 use crate::exec::RunParams;
+use crate::fs::FilePath;
 use crate::hitl::Executable;
 use crate::id::{ExecutionId, SessionId, TerminalId};
 use crate::limits::{LimitsInfo, Usage};
@@ -41,6 +43,7 @@ methods! {
     AtRest   "far.at_rest";
     ResolveTerminal "far.resolve_terminal";
     Terminal "far.terminal";
+    Change   "far.change";
 }
 
 impl FarMethod {
@@ -187,6 +190,33 @@ pub struct FarTerminal {
 pub struct TerminalExecution {
     pub execution_id: ExecutionId,
     pub command: String,
+}
+
+/// `far.change`: a change to files, by the method and the parameters of a client. It is made when every place it would write to
+/// is among those that are approved; else nothing is done.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FarChange {
+    pub method: String,
+    pub params: Box<RawValue>,
+    /// Absolute, and no part of them is a link.
+    pub approved: Vec<FilePath>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FarChanged<T> {
+    /// The reply of that method.
+    Done(T),
+    Stopped(FarStopped),
+}
+
+/// The first places that are not approved, in the order in which they were come upon.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FarStopped {
+    /// The directory whose files they are.
+    pub root: FilePath,
+    pub places: Vec<FilePath>,
 }
 
 /// `far.shown`: bytes, as base64.

@@ -12,6 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Permission;
 use crate::exec::Range;
 use crate::id::{ExecutionId, RequestId, SessionId, TerminalId};
 
@@ -145,6 +146,9 @@ pub struct ApprovalRequest {
     pub approval_boundary: ApprovalBoundary,
     /// How far a yes may reach here.
     pub scopes: Vec<Scope>,
+    /// When it is an agent that asks, for something it does itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission: Option<Permission>,
     /// The answer, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<Resolution>,

@@ -125,6 +125,10 @@ id!(
     RequestId, "r-", 10
 );
 id!(
+    /// A message to a session's agent: `m-xxxxxxxxxx`.
+    MessageId, "m-", 10
+);
+id!(
     /// One subscription to pushes of a connection: `st-xxxxxxxx`.
     StreamId, "st-", 8
 );

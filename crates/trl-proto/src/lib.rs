@@ -5,12 +5,13 @@
 //!
 //! 1. [`envelope`] turns one line into requests and replies into lines, in both dialects; [`heard`] is that from a client's side.
 //! 2. [`method`] is the one table of methods: name, who may call it.
-//! 3. [`session`], [`exec`], [`start`], [`checkpoint`], [`terminal`], [`system`], [`doctor`], [`limits`], [`sandbox`], [`case`], [`token`], [`runtime`], [`workspace`], [`fs`] and [`event`] hold the
+//! 3. [`session`], [`agent`], [`exec`], [`start`], [`checkpoint`], [`terminal`], [`system`], [`doctor`], [`limits`], [`sandbox`], [`case`], [`token`], [`runtime`], [`workspace`], [`fs`] and [`event`] hold the
 //!    parameters and results of each family; [`hitl`] those of a family that is agreed and not there yet, [`approval`] the rules people write for it.
 //! 4. [`explain`] says what is wrong with parameters, [`unique`] refuses a name given twice.
 //! 5. [`far`] is what gateways and their engines say to each other, and nobody else.
 //! 6. `openapi` (feature `schema`, for a test) describes the HTTP door. [`text`] carries bytes inside JSON strings; [`error`] is every way a request can be refused.
 
+pub mod agent;
 pub mod approval;
 pub mod case;
 pub mod checkpoint;
@@ -46,7 +47,7 @@ pub mod workspace;
 pub use envelope::Dialect;
 pub use error::{Error, ErrorCode, Result};
 pub use explain::{by_name, unknown_name};
-pub use id::{CheckpointId, ExecutionId, RequestId, SessionId, StreamId, TerminalId, TokenId};
+pub use id::{CheckpointId, ExecutionId, MessageId, RequestId, SessionId, StreamId, TerminalId, TokenId};
 pub use method::{Method, Role};
 pub use text::{Encoding, Text};
 

@@ -112,6 +112,10 @@ methods! {
     HitlRespond     "hitl.respond"     Operate Refused "say yes or no to one of them";
     HitlWait        "hitl.wait"        Watch   Refused "wait for the answer to one of them";
     HitlAudit       "hitl.audit"       Operate Refused "who decided what, and when";
+    AgentSendMessage "agent.send_message" Run  Refused "give the session's agent something to do, and push what it does";
+    AgentStop       "agent.stop"       Run     Refused "end what the agent does";
+    AgentHistory    "agent.history"    Watch   Refused "messages to the agent and what came of them";
+    AgentFollow     "agent.follow"     Watch   Refused "push what the agent does about a message, from any point on";
     TerminalCreate  "terminal.create"  Run     Refused "start a program on a terminal";
     TerminalList    "terminal.list"    Watch   Refused "the terminals this connection may see";
     TerminalGet     "terminal.get"     Watch   Refused "one terminal, ended ones too for a while";
@@ -169,6 +173,10 @@ impl Method {
                 | HitlRespond
                 | HitlWait
                 | HitlAudit
+                | AgentSendMessage
+                | AgentStop
+                | AgentHistory
+                | AgentFollow
                 | TerminalCreate
                 | TerminalInput
                 | TerminalDestroy

@@ -5,6 +5,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
+use crate::agent;
 use crate::case::{
     CaseDetail, CaseInfo, CaseList, CaseListParams, CaseParams, CaseTrustParams, CaseValidateParams,
     CaseValidated,
@@ -32,7 +33,7 @@ use crate::session::{
     CreateParams, CreateReply, Deleted, DestroyParams, Destroyed, GetParams, ListParams, SessionInfo,
     SessionList, SessionParams,
 };
-use crate::start::{Progress, ResizeParams, Resized, StartParams, WaitParams, Waited};
+use crate::start::{ResizeParams, Resized, StartParams, StartReply, WaitParams, Waited};
 use crate::system::{AuthParams, Authenticated, Info, NoParams, Ping, ShutdownParams, ShuttingDown, Stats};
 use crate::terminal::{self, TerminalInfo, TerminalList, TerminalParams};
 use crate::token::{CreateTokenParams, Ticket, TokenCreated, TokenList, TokenParams, TokenRevoked};
@@ -66,7 +67,7 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         Method::CheckpointDelete => pair::<checkpoint::DeleteParams, checkpoint::Deleted>(of),
         Method::ExecRun => pair::<RunParams, RunReply>(of),
         Method::ExecStream => pair::<RunParams, StreamStarted>(of),
-        Method::ExecStart => pair::<StartParams, Progress>(of),
+        Method::ExecStart => pair::<StartParams, StartReply>(of),
         Method::ExecWait => pair::<WaitParams, Waited>(of),
         Method::ExecResize => pair::<ResizeParams, Resized>(of),
         Method::ExecCancel => pair::<CancelParams, Cancelled>(of),
@@ -93,6 +94,10 @@ fn types(of: &mut SchemaGenerator, method: Method) -> (Schema, Schema) {
         Method::HitlRespond => pair::<RespondParams, ApprovalRequest>(of),
         Method::HitlWait => pair::<RequestWaitParams, ApprovalRequest>(of),
         Method::HitlAudit => pair::<AuditParams, Audit>(of),
+        Method::AgentSendMessage => pair::<agent::SendParams, agent::MessageStream>(of),
+        Method::AgentStop => pair::<agent::StopParams, agent::AgentStopped>(of),
+        Method::AgentHistory => pair::<agent::HistoryParams, agent::AgentHistory>(of),
+        Method::AgentFollow => pair::<agent::FollowParams, agent::MessageStream>(of),
         Method::TerminalCreate => pair::<terminal::CreateParams, TerminalInfo>(of),
         Method::TerminalList => pair::<terminal::ListParams, TerminalList>(of),
         Method::TerminalGet | Method::TerminalKeep => pair::<TerminalParams, TerminalInfo>(of),
@@ -140,6 +145,8 @@ pub fn document() -> Value {
         "exec.output": of.subschema_for::<OutputPushed>(),
         "exec.exit": of.subschema_for::<ExitPush>(),
         "exec.refused": of.subschema_for::<RefusedPush>(),
+        "agent.update": of.subschema_for::<agent::UpdatePush>(),
+        "agent.done": of.subschema_for::<agent::DonePush>(),
         "event": of.subschema_for::<Event>(),
         "fs.changed": of.subschema_for::<fs::ChangedPush>(),
     });
@@ -149,7 +156,7 @@ pub fn document() -> Value {
         let before = schemas.insert(name.clone(), schema);
         debug_assert!(before.is_none(), "two things are called {name}");
     }
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "TRL",
@@ -167,7 +174,10 @@ pub fn document() -> Value {
         },
         "x-trl-methods": methods,
         "x-trl-pushes": pushes,
-    })
+    });
+    // Whichever way maps are ordered in this build.
+    document.sort_all_objects();
+    document
 }
 
 fn least_role(method: Method) -> &'static str {
@@ -254,6 +264,8 @@ fn paths(of: &mut SchemaGenerator) -> Value {
         json!({"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]});
     let output = of.subschema_for::<OutputPushed>();
     let outcome = of.subschema_for::<Outcome>();
+    let update = of.subschema_for::<agent::UpdatePush>();
+    let done = of.subschema_for::<agent::DonePush>();
     let ticket = of.subschema_for::<Ticket>();
     let terminal = of.subschema_for::<TerminalInfo>();
     let terminals = of.subschema_for::<TerminalList>();
@@ -270,6 +282,19 @@ fn paths(of: &mut SchemaGenerator) -> Value {
                 "408": refusal("The body did not come in time"),
                 "413": refusal("The body is too large"),
                 "415": refusal("The body is not application/json"),
+            })),
+        }},
+        "/mcp": {"post": {
+            "summary": "A message of the Model Context Protocol, without sessions; docs/mcp.md",
+            "requestBody": {"required": true, "content": {"application/json": {"schema": {"type": "object"}}}},
+            "responses": answers(json!({
+                "200": {"description": "The reply", "content": {"application/json": {"schema": {"type": "object"}}, "text/event-stream": {"schema": {"type": "string"}}}},
+                "202": {"description": "It was no request"},
+                "400": {"description": "Not a message, or headers that contradict it"},
+                "406": {"description": "Accept must name application/json and text/event-stream"},
+                "408": refusal("The body did not come in time"),
+                "413": refusal("The body is too large"),
+                "415": {"description": "The body is not application/json"},
             })),
         }},
         "/ws/rpc": {"get": {
@@ -348,6 +373,19 @@ fn paths(of: &mut SchemaGenerator) -> Value {
                 "200": {"description": "Events", "content": {"text/event-stream": {"schema": {"type": "string"}}}, "x-trl-events": {"output": output, "exit": outcome}},
                 "204": {"description": "The exit was seen already"},
                 "404": refusal("No such execution"),
+            })),
+        }},
+        "/api/sessions/{session_id}/messages/{message_id}/events": {"get": {
+            "summary": "What comes of a message to an agent as Server-Sent Events: `update`, and last `done`",
+            "parameters": [
+                {"name": "session_id", "in": "path", "required": true, "schema": {"type": "string"}},
+                {"name": "message_id", "in": "path", "required": true, "schema": {"type": "string"}},
+                {"name": "Last-Event-ID", "in": "header", "schema": {"type": "string", "pattern": "^[0-9]+(\\.done)?$"}, "description": "The last update that was seen"},
+            ],
+            "responses": answers(json!({
+                "200": {"description": "Events", "content": {"text/event-stream": {"schema": {"type": "string"}}}, "x-trl-events": {"update": update, "done": done}},
+                "204": {"description": "The end was seen already"},
+                "404": refusal("No such message"),
             })),
         }},
         "/metrics": {"get": {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::AgentInfo;
 use crate::checkpoint::RestoredFrom;
 use crate::envelope::Dialect;
 use crate::exec::Approval;
@@ -196,6 +197,9 @@ pub struct SessionInfo {
     /// The checkpoint its shell has its state from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored_from: Option<RestoredFrom>,
+    /// Its agent, when its case names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentInfo>,
     /// Why it ended, once it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::exec::{Approval, ExecutionStatus, Omitted, OnDisconnect, Outcome, Stream};
+use crate::exec::{Approval, ExecutionStatus, Omitted, OnDisconnect, Outcome, Stream, StreamStarted};
 use crate::id::{ExecutionId, RequestId, SessionId, TerminalId};
 use crate::limits::Limits;
 use crate::runtime::RuntimeWish;
@@ -45,6 +45,9 @@ pub struct StartParams {
     /// `open` unless told otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<StartStdin>,
+    /// Of a fresh process on pipes: `stdout` puts both streams in one, in the order they were written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<StderrTo>,
     #[serde(default, deserialize_with = "unique::optional", skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
     /// Like `env`, for values that must never be shown or kept.
@@ -66,6 +69,9 @@ pub struct StartParams {
     /// What a fresh process may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
+    /// Reply as soon as it has begun, and push every byte and the end as `exec.stream` does; it waits for whoever reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow: Option<bool>,
     /// How long this call waits for the end; 10000, and between 250 and 30000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yield_ms: Option<u64>,
@@ -114,6 +120,17 @@ pub enum StdinName {
     Null,
 }
 
+/// Where errors go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum StderrTo {
+    /// Into a stream of their own.
+    #[default]
+    Stderr,
+    Stdout,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -147,6 +164,16 @@ pub struct Progress {
     pub next: Next,
     #[serde(flatten)]
     pub end: ProgressEnd,
+}
+
+/// The reply to `exec.start`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum StartReply {
+    Progress(Box<Progress>),
+    /// With `follow`.
+    Following(StreamStarted),
 }
 
 /// Offsets of both streams.

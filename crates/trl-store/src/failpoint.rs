@@ -31,6 +31,11 @@ const WRITES: &[&str] = &[
     "grant",
     "take_grant",
     "drop_grants",
+    // Messages to agents.
+    "put_message",
+    "add_update",
+    "end_message",
+    "put_agent",
     // All else.
     "audit",
     "trust",

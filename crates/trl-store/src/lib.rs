@@ -4,7 +4,7 @@
 //!    [`rescue`]) and from then on is the only one to write ([`writer`]).
 //! 2. A write is queued ([`queue`]) and answered when it is committed; many share one wait for the disk.
 //! 3. Records: [`session`], [`history`] with [`search`] and [`retention`], [`request`] with [`resolve`], [`run`] and [`grant`],
-//!    [`audit`], [`trust`], [`keys`].
+//!    [`audit`], [`trust`], [`keys`], [`message`].
 //!    What runs and is not among them yet is on the [`slate`].
 //! 4. No text gets in but through a [`redact::Redactor`].
 //! 5. [`failpoint()`] is how crash tests stop the process between any two durable steps.
@@ -17,6 +17,7 @@ mod failpoint;
 pub mod grant;
 pub mod history;
 pub mod keys;
+pub mod message;
 mod moment;
 mod place;
 mod queue;

@@ -70,6 +70,7 @@ impl Redact for NewRequest {
         }
         with.string(&mut request.working_dir);
         with.strings(&mut request.session_name);
+        with.strings(request.permission.iter_mut().map(|permission| &mut permission.title));
         for segment in &mut request.segments {
             let more = segment.rule.iter_mut().chain(&mut segment.reason).chain(&mut segment.would_allow);
             with.strings(more.chain([&mut segment.text]));

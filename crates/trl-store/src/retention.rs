@@ -6,6 +6,7 @@ use rusqlite::{Connection, params};
 use trl_proto::id::SessionId;
 
 use crate::error::Result;
+use crate::message;
 use crate::moment::Moment;
 use crate::queue::{Haste, Label};
 use crate::store::Store;
@@ -19,7 +20,7 @@ const PAGES: i64 = 256;
 /// What is kept. None: for ever.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Of history, of requests that were settled, and of sessions that are terminated.
+    /// Of history, of messages to agents, of requests that were settled, and of sessions that are terminated.
     pub max_age: Option<Duration>,
     /// Of history: its texts and about what their index takes.
     pub max_bytes: Option<u64>,
@@ -36,6 +37,7 @@ pub struct Pruned {
     pub audit_entries: u64,
     pub keys: u64,
     pub sessions: u64,
+    pub messages: u64,
 }
 
 impl Store {
@@ -49,7 +51,9 @@ impl Store {
             pruned.audit_entries += step.audit_entries;
             pruned.keys += step.keys;
             pruned.sessions += step.sessions;
-            let all = [step.executions, step.requests, step.audit_entries, step.keys, step.sessions];
+            pruned.messages += step.messages;
+            let all =
+                [step.executions, step.requests, step.audit_entries, step.keys, step.sessions, step.messages];
             if all.iter().all(|n| *n < STEP as u64) {
                 return Ok(pruned);
             }
@@ -93,6 +97,10 @@ fn prune_step(conn: &Connection, now: Moment, keep: Retention) -> Result<Pruned>
         audit_entries: older(conn, "audit", keep.audit_age.map(|age| now.before(age)))?,
         keys: older(conn, "keys", keep.key_age.map(|age| now.before(age)))?,
         sessions: 0,
+        messages: match keep.max_age {
+            Some(age) => message::prune(conn, now.before(age), STEP)?,
+            None => 0,
+        },
     };
     let pruned = Pruned { sessions: prune_sessions(conn, now, keep, pruned.executions)?, ..pruned };
     let mut statement = conn.prepare_cached(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
@@ -172,6 +180,7 @@ fn delete_record(conn: &Connection, id: &SessionId) -> Result<bool> {
     for table in ["grants", "runs", "requests"] {
         conn.execute(&format!("DELETE FROM {table} WHERE session_id = ?1"), [id.as_str()])?;
     }
+    message::delete(conn, id)?;
     Ok(found)
 }
 

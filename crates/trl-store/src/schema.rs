@@ -15,7 +15,7 @@ use crate::place::Place;
 /// One step: the statements that lead to the next format.
 pub(crate) type Step = &'static str;
 
-pub(crate) const STEPS: &[Step] = &[V1];
+pub(crate) const STEPS: &[Step] = &[V1, V2];
 
 /// What became of a file when it was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -197,12 +197,44 @@ CREATE TABLE keys (
 CREATE INDEX keys_by_time ON keys (at);
 ";
 
+/// Messages to agents.
+const V2: Step = "
+CREATE TABLE messages (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    session_id TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    text TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    stop_reason TEXT,
+    error TEXT
+) STRICT;
+CREATE INDEX messages_by_session ON messages (session_id, seq);
+CREATE INDEX messages_running ON messages (seq) WHERE stop_reason IS NULL;
+
+CREATE TABLE updates (
+    message_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    what TEXT NOT NULL,
+    PRIMARY KEY (message_id, seq)
+) STRICT, WITHOUT ROWID;
+
+-- The conversation an agent is given back.
+CREATE TABLE agents (
+    session_id TEXT PRIMARY KEY,
+    agent_session_id TEXT NOT NULL,
+    agent TEXT NOT NULL
+) STRICT;
+";
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::{Options, Setup, Store};
 
-    const V2: Step = "ALTER TABLE sessions ADD COLUMN note TEXT NOT NULL DEFAULT 'none';";
+    const V3: Step = "ALTER TABLE sessions ADD COLUMN note TEXT NOT NULL DEFAULT 'none';";
     const BROKEN: Step = "ALTER TABLE sessions ADD COLUMN extra TEXT; SELECT nonsense FROM nowhere;";
 
     fn with(steps: &'static [Step]) -> Setup {
@@ -218,10 +250,10 @@ mod tests {
         conn.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap()
     }
 
-    /// A store of the first format with something in it.
+    /// A store of an older format with something in it.
     fn old(dir: &std::path::Path) -> PathBuf {
         run(async {
-            let store = Store::open_with(dir, with(&[V1])).unwrap();
+            let store = Store::open_with(dir, with(&[V1, V2])).unwrap();
             let entry = crate::audit::AuditEntry::new(crate::Moment::now(), "operator", "kept");
             store.audit(crate::redact::Redactor::default().clean(entry)).await.unwrap();
             store.close().await;
@@ -238,15 +270,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         old(dir.path());
         run(async {
-            let store = Store::open_with(dir.path(), with(&[V1, V2])).unwrap();
+            let store = Store::open_with(dir.path(), with(&[V1, V2, V3])).unwrap();
             let migrated = store.ready().await.unwrap().migrated.clone().unwrap();
-            assert_eq!((migrated.from, migrated.to), (1, 2));
-            assert_eq!(version(&migrated.backup), 1);
+            assert_eq!((migrated.from, migrated.to), (2, 3));
+            assert_eq!(version(&migrated.backup), 2);
             let note = |conn: &Connection| Ok(conn.prepare("SELECT note FROM sessions").map(drop)?);
             store.read(note).await.unwrap();
             assert_eq!(entries(&store).await, 1);
             store.close().await;
-            let store = Store::open_with(dir.path(), with(&[V1, V2])).unwrap();
+            let store = Store::open_with(dir.path(), with(&[V1, V2, V3])).unwrap();
             assert_eq!(store.ready().await.unwrap().migrated, None);
             store.close().await;
         });
@@ -257,11 +289,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = old(dir.path());
         run(async {
-            let store = Store::open_with(dir.path(), with(&[V1, BROKEN])).unwrap();
+            let store = Store::open_with(dir.path(), with(&[V1, V2, BROKEN])).unwrap();
             assert!(matches!(store.ready().await, Err(StoreError::Internal(_))));
             store.close().await;
-            assert_eq!(version(&path), 1);
-            let store = Store::open_with(dir.path(), with(&[V1])).unwrap();
+            assert_eq!(version(&path), 2);
+            let store = Store::open_with(dir.path(), with(&[V1, V2])).unwrap();
             assert_eq!(entries(&store).await, 1);
             store.close().await;
         });
@@ -272,11 +304,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = old(dir.path());
         run(async {
-            let store = Store::open_with(dir.path(), with(&[V1, V2])).unwrap();
+            let store = Store::open_with(dir.path(), with(&[V1, V2, V3])).unwrap();
             store.close().await;
             let before = std::fs::read(&path).unwrap();
-            let error = Store::open_with(dir.path(), with(&[V1])).unwrap_err();
-            assert_eq!(error, StoreError::Newer { path: path.clone(), found: 2, known: 1 });
+            let error = Store::open_with(dir.path(), with(&[V1, V2])).unwrap_err();
+            assert_eq!(error, StoreError::Newer { path: path.clone(), found: 3, known: 2 });
             assert_eq!(std::fs::read(&path).unwrap(), before);
         });
     }

@@ -14,7 +14,7 @@ use crate::schema::{self, Migrated};
 use crate::shared::{Phase, Shared};
 use crate::store::{Opened, Setup};
 use crate::writer::File;
-use crate::{history, request, rescue, run};
+use crate::{history, message, request, rescue, run};
 
 /// The log is cut back to this after it was moved into the file.
 const LOG_BYTES: i64 = 16 << 20;
@@ -79,7 +79,8 @@ fn settle(shared: &Shared, mut file: File, mut opened: Opened) -> Result<(File, 
     opened.unknown_executions = history::settle(&tx, &shared.slate)?;
     opened.unknown_runs = run::settle(&tx, now)?;
     let orphans = request::settle(&tx)?;
-    if opened.unknown_executions + opened.unknown_runs + orphans > 0 {
+    let interrupted = message::settle(&tx, now)?;
+    if opened.unknown_executions + opened.unknown_runs + orphans + interrupted > 0 {
         tx.execute("UPDATE meta SET value = 0 WHERE name = 'clean'", [])?;
         untouched = false;
         failpoint("store.settle.written");

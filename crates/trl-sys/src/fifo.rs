@@ -5,7 +5,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{Dev, Mode, OFlags};
+
+use crate::os::pipes;
 
 /// One page: enough for control messages, and far from an ordinary user's pipe-user-pages-soft.
 pub const SMALL: usize = 4096;
@@ -14,8 +16,7 @@ pub const LARGE: usize = 65536;
 
 /// Makes a FIFO only its owner may use.
 pub fn make(path: &Path) -> io::Result<()> {
-    rustix::fs::mknodat(rustix::fs::CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
-    Ok(())
+    pipes::make_fifo(path, Mode::RUSR | Mode::WUSR)
 }
 
 /// Both ends at once: never blocks, never sees EOF, and keeps the other side's open from blocking.
@@ -37,15 +38,15 @@ fn open(path: &Path, mode: OFlags) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, mode | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Sets the pipe's capacity. A refusal (the user's pipe budget is used up) leaves it as it was.
+/// Sets the pipe's capacity. A refusal (the user's pipe budget is used up, or the system has one size) leaves it as it was.
 pub fn resize(fd: impl AsFd, bytes: usize) -> bool {
-    rustix::pipe::fcntl_setpipe_size(fd, bytes).is_ok()
+    pipes::resize(fd, bytes)
 }
 
 /// Which FIFO this is an end of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
-    device: u64,
+    device: Dev,
     inode: u64,
 }
 

@@ -7,6 +7,7 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixListener;
 
 use crate::harden::wipe_env;
+use crate::os::sockets;
 
 const FIRST: RawFd = 3;
 /// More than anybody has a use for.
@@ -34,7 +35,7 @@ fn take(fd: RawFd) -> Option<OwnedFd> {
 }
 
 fn listener(fd: OwnedFd) -> Option<UnixListener> {
-    rustix::net::sockopt::socket_acceptconn(&fd).ok().filter(|listens| *listens)?;
+    sockets::is_listening(&fd).then_some(())?;
     let listener = UnixListener::from(fd);
     // Fails for a socket of another kind.
     listener.local_addr().ok()?;

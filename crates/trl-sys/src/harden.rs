@@ -1,19 +1,8 @@
 //! Keeping the daemon's memory and secrets to itself.
 
-use std::io;
-
-/// No core dumps, no ptrace or /proc/PID/mem by other processes of the same user.
-pub fn make_undumpable() -> io::Result<()> {
-    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
-    Ok(())
-}
-
-/// Orphans of this process's descendants come to it instead of to init.
-pub fn adopt_orphans() -> io::Result<()> {
-    // SAFETY: PR_SET_CHILD_SUBREAPER takes one integer and touches no memory of ours.
-    let r = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
-    if r == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
+pub use crate::os::harden::{
+    adopt_orphans, go_before_the_daemon, make_undumpable, put_before_us, set_process_name, tame_allocator,
+};
 
 /// A file that may not grow any more is an error to whoever writes it, and not the end of the process.
 pub fn outlive_full_files() {
@@ -21,23 +10,7 @@ pub fn outlive_full_files() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// When the machine is out of memory, this process and those it will start are ended before others of their size.
-pub fn go_before_the_daemon() {
-    const FILE: &str = "/proc/self/oom_score_adj";
-    /// In thousandths of all memory: enough to be first, not enough to be ended for nothing.
-    const LIKELIER: i32 = 200;
-    let now = std::fs::read_to_string(FILE).ok().and_then(|text| text.trim().parse::<i32>().ok());
-    if let Some(now) = now {
-        let _ = std::fs::write(FILE, (now + LIKELIER).min(1000).to_string());
-    }
-}
-
-/// The name shown by `ps`.
-pub fn set_process_name(name: &std::ffi::CStr) {
-    let _ = rustix::thread::set_name(name);
-}
-
-/// Overwrites and removes an environment variable, so that /proc/PID/environ no longer shows it.
+/// Overwrites and removes an environment variable, so that the system no longer shows it.
 ///
 /// Must be called while the process has one thread.
 pub fn wipe_env(name: &str) {
@@ -50,17 +23,6 @@ pub fn wipe_env(name: &str) {
             std::ptr::write_bytes(value, 0, libc::strlen(value));
         }
         std::env::remove_var(name);
-    }
-}
-
-/// Fixed thresholds make glibc return large buffers to the system instead of learning to keep them.
-pub fn tame_allocator() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: mallopt only sets numbers inside the allocator, before any thread but this one exists.
-    unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, 1);
-        libc::mallopt(libc::M_MMAP_THRESHOLD, 128 * 1024);
-        libc::mallopt(libc::M_TRIM_THRESHOLD, 256 * 1024);
     }
 }
 

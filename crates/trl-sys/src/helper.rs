@@ -8,6 +8,15 @@ use std::io;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// The standard library starts a program in another directory without copying the daemon's page tables only where it finds
+/// this function, and what nobody names is not linked into a static program.
+#[cfg(target_os = "linux")]
+#[used]
+static STARTS_ELSEWHERE: unsafe extern "C" fn(
+    *mut libc::posix_spawn_file_actions_t,
+    *const libc::c_char,
+) -> libc::c_int = libc::posix_spawn_file_actions_addchdir_np;
+
 static RUNNING: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 
 fn running() -> MutexGuard<'static, Vec<i32>> {

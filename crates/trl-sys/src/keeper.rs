@@ -22,12 +22,12 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::link::{MAX_FRAME, Notice, Request, Spawn, Stage};
+use crate::os::signals;
+use crate::os::title::Title;
 use crate::reap::{self, Zombie};
-use crate::sandbox::Protected;
-use crate::sandbox::watch::{self, Patience, Refused};
-use crate::title::Title;
+use crate::sandbox::{Ear, Patience, Protected, Refused};
 use crate::tree::Proc;
-use crate::{harden, removal, spawn, tree};
+use crate::{harden, removal, sandbox, spawn, tree};
 
 /// Shown by `ps`; clients use it to see that they are inside a session.
 pub const PROCESS_NAME: &std::ffi::CStr = c"trl-keeper";
@@ -44,7 +44,7 @@ struct Keeper {
     /// Children killed on the daemon's word, whose end is no news.
     dropped: HashSet<i32>,
     /// Where refused calls of sandboxed programs are heard of.
-    ears: Vec<OwnedFd>,
+    ears: Vec<Ear>,
     patience: Patience,
     /// What sandboxes of this keeper protect, held until it ends.
     protected: Vec<Protected>,
@@ -149,7 +149,7 @@ impl Keeper {
                 self.reserved = Some(pid);
                 self.reserved_told = false;
                 if let Some((protected, ear)) = sandbox {
-                    self.mounts = File::open(format!("/proc/{pid}/ns/mnt")).ok();
+                    self.mounts = sandbox::mounts_of(pid);
                     self.protected.push(protected);
                     self.ears.extend(ear);
                 }
@@ -174,13 +174,15 @@ impl Keeper {
         match which {
             Heard::Call(ear) => {
                 let Self { ears, daemon, patience, .. } = self;
-                watch::answer(&ears[ear], |Refused { pid, op }| {
+                sandbox::answer(&ears[ear], |Refused { pid, op }| {
                     if patience.allows(Instant::now()) {
                         let _ = daemon.write_all(&Notice::Refused { pid, op }.encode());
                     }
                 });
             }
-            Heard::End(ear) => drop(self.ears.swap_remove(ear)),
+            Heard::End(ear) => {
+                self.ears.swap_remove(ear);
+            }
         }
     }
 
@@ -190,7 +192,7 @@ impl Keeper {
             Some(pid) if tree::identify(proc.pid) == Some(proc) && reap::is_child(pid) => {
                 self.dropped.insert(proc.pid);
                 let _ = rustix::process::kill_process(pid, Signal::KILL);
-                wait_for_child(DEATH);
+                signals::wait_for_child(DEATH);
             }
             _ => drop(tree::signal(proc, Signal::KILL)),
         }
@@ -271,18 +273,6 @@ pub(crate) fn exterminate(root: i32, spared: &HashSet<i32>) {
 /// What was killed dies within microseconds, and to wait for it saves being woken again; what takes longer is seen later.
 const DEATH: Duration = Duration::from_millis(5);
 
-/// Waits for a child to change state. The caller looks afterwards, whatever it was.
-fn wait_for_child(limit: Duration) {
-    let limit = libc::timespec { tv_sec: 0, tv_nsec: i64::from(limit.subsec_nanos()) };
-    // SAFETY: the set is initialised by sigemptyset; nobody wants to know which child it was.
-    unsafe {
-        let mut chld: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut chld);
-        libc::sigaddset(&mut chld, libc::SIGCHLD);
-        libc::sigtimedwait(&chld, std::ptr::null_mut(), &limit);
-    }
-}
-
 pub(crate) enum Work {
     /// The socket has something (or has ended).
     Frame,
@@ -304,16 +294,11 @@ pub(crate) fn wait_for_work(socket: &UnixStream) -> Work {
 }
 
 /// The same for a keeper that also listens.
-fn wait_for_any(socket: &UnixStream, ears: &[OwnedFd]) -> Work {
+fn wait_for_any(socket: &UnixStream, ears: &[Ear]) -> Work {
     let wanted = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let mut polls: Vec<libc::pollfd> =
         [socket.as_raw_fd()].into_iter().chain(ears.iter().map(AsRawFd::as_raw_fd)).map(wanted).collect();
-    // SAFETY: as many live pollfds as said; the mask is initialised by sigemptyset; a null timeout waits for ever.
-    let ready = unsafe {
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut none);
-        libc::ppoll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, std::ptr::null(), &none)
-    };
+    let ready = signals::poll_unblocked(&mut polls);
     let ear = || polls[1..].iter().position(|p| p.revents != 0);
     match () {
         () if ready <= 0 => Work::Child,
@@ -334,7 +319,7 @@ pub(crate) const IGNORED: [libc::c_int; 6] =
 /// whatever the daemon was started with.
 pub(crate) fn prepare_signals() {
     extern "C" fn interrupt(_: libc::c_int) {}
-    spawn::reset_signals(1..=64);
+    spawn::reset_signals(signals::ALL);
     // SAFETY: the handler does nothing, so it is async-signal-safe; the sets are initialised before use.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();

@@ -4,12 +4,12 @@
 //! Members are edge-triggered: a FIFO whose last writer left says so once, and can be written to again later.
 
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::AsFd;
 
-use rustix::event::{Timespec, epoll};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+
+use crate::os::poller::Poller;
 
 /// A watched set, inside an async runtime.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Watch {
         loop {
             // An error here means the runtime is shutting down; waiting for ever is right then.
             let Ok(mut guard) = self.poller.readable().await else { return std::future::pending().await };
-            self.poller.get_ref().ready(&mut tokens);
+            self.poller.get_ref().ready::<MOST>(&mut tokens);
             // Fewer than fit means all: what comes later is a new event.
             if tokens.len() < MOST {
                 guard.clear_ready();
@@ -53,44 +53,8 @@ impl Watch {
     }
 }
 
-#[derive(Debug)]
-struct Poller {
-    set: OwnedFd,
-}
-
 /// More members than any session has.
 const MOST: usize = 16;
-
-impl Poller {
-    fn new() -> io::Result<Self> {
-        Ok(Self { set: epoll::create(epoll::CreateFlags::CLOEXEC)? })
-    }
-
-    fn add(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
-        let flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
-        epoll::add(&self.set, fd, epoll::EventData::new_u64(token), flags)?;
-        Ok(())
-    }
-
-    fn remove(&self, fd: impl AsFd) {
-        let _ = epoll::delete(&self.set, fd);
-    }
-
-    /// The tokens that became ready since the last call, without waiting.
-    fn ready(&self, tokens: &mut Vec<u64>) {
-        let mut events = [MaybeUninit::<epoll::Event>::uninit(); MOST];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        if let Ok((found, _)) = epoll::wait(&self.set, &mut events, Some(&now)) {
-            tokens.extend(found.iter().map(|e| e.data.u64()));
-        }
-    }
-}
-
-impl AsRawFd for Poller {
-    fn as_raw_fd(&self) -> RawFd {
-        self.set.as_raw_fd()
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -107,7 +71,7 @@ mod tests {
         poller.add(&reader, 7).unwrap();
         let seen = || {
             let mut tokens = Vec::new();
-            poller.ready(&mut tokens);
+            poller.ready::<MOST>(&mut tokens);
             tokens
         };
         drop(fifo::open_write(&path).unwrap());

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Pid;
-use rustix::pty::OpenptFlags;
 use rustix::termios::{InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Winsize};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -53,12 +52,7 @@ pub enum Read {
 
 impl Master {
     pub fn open(size: Size) -> io::Result<Self> {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let fd = rustix::pty::openpt(flags)?;
-        rustix::pty::grantpt(&fd)?;
-        rustix::pty::unlockpt(&fd)?;
-        rustix::io::ioctl_fionbio(&fd, true)?;
-        let peer = rustix::pty::ioctl_tiocgptpeer(&fd, flags)?;
+        let (fd, peer) = crate::os::pty::open()?;
         // erasing a character of several bytes is one keystroke
         let mut modes = rustix::termios::tcgetattr(&peer)?;
         modes.input_modes |= InputModes::IUTF8;
@@ -83,7 +77,7 @@ impl Master {
     pub fn foreground(&self) -> Option<Pid> {
         let mut group: libc::pid_t = 0;
         // SAFETY: the kernel writes one pid to a live integer.
-        let got = unsafe { libc::ioctl(self.fd.0.as_raw_fd(), libc::TIOCGPGRP, &mut group) };
+        let got = unsafe { libc::ioctl(self.fd.0.as_raw_fd(), libc::TIOCGPGRP as _, &mut group) };
         (got == 0).then(|| Pid::from_raw(group)).flatten()
     }
 

@@ -49,7 +49,7 @@ pub fn any_dead() -> Option<i32> {
 
 /// Whether there is no child at all, dead or alive.
 pub fn is_childless() -> bool {
-    let look = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+    let look = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | crate::os::procs::OF_ANY_KIND;
     // SAFETY: the kernel fills the zeroed structure in, which nobody reads.
     let done = unsafe {
         let mut found: libc::siginfo_t = std::mem::zeroed();

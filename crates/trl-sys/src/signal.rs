@@ -55,6 +55,28 @@ pub fn name(number: i32) -> String {
         .map_or_else(|| number.to_string(), |(name, _)| (*name).to_string())
 }
 
+/// Ends this process as that signal would, without another core dump: the one that counts was left elsewhere, if any was.
+/// Returns when it cannot be done: the signal is blocked, or ends nothing.
+pub fn die_of(number: i32) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let most = getrlimit(Resource::Core).maximum;
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: most });
+    // SAFETY: restoring the default action installs no handler, and raise touches no memory of ours.
+    unsafe {
+        libc::signal(number, libc::SIG_DFL);
+        libc::raise(number);
+    }
+}
+
+/// Whether whoever started this process said that it is to hear nothing of that signal, as nohup(1) does.
+pub fn is_ignored(number: i32) -> bool {
+    // SAFETY: all zeros is a valid sigaction.
+    let mut found: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: nothing is installed, and `found` is ours to be written.
+    let asked = unsafe { libc::sigaction(number, std::ptr::null(), &raw mut found) };
+    asked == 0 && found.sa_sigaction == libc::SIG_IGN
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +90,11 @@ mod tests {
             assert_eq!(parse(bad), None, "{bad}");
         }
         assert_eq!(name(9), "KILL");
+    }
+
+    #[test]
+    fn what_is_ignored_is_known() {
+        // Rust programs are started with it ignored, and never with the other
+        assert!(is_ignored(libc::SIGPIPE) && !is_ignored(libc::SIGURG));
     }
 }

@@ -5,17 +5,18 @@
 //!
 //! Only called in the single-threaded keeper: between fork and exec any code may run. The usual program is not forked but
 //! runs in the keeper's memory until its exec, as `posix_spawn` does it: copying even a small process costs more. One with
-//! a [`sandbox`] is forked: it changes more of itself than its descriptors.
+//! a [`Boundary`] is forked: it changes more of itself than its descriptors.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::{AsRawFd, OwnedFd};
 
+use crate::harden;
 use crate::keeper;
 use crate::link::{Group, Resource, Spawn, Stage};
-use crate::sandbox::{self, Effort, Layers, Plan, Protected, watch};
+use crate::os::{birth, pipes, signals};
+use crate::sandbox::{Boundary, Ear, Layers, Protected};
 
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -29,12 +30,16 @@ pub(crate) struct Started {
     /// What of its sandbox could not be had.
     pub(crate) missing: Layers,
     /// What its sandbox protects, and where it is heard of refused calls.
-    pub(crate) sandbox: Option<(Protected, Option<OwnedFd>)>,
+    pub(crate) sandbox: Option<(Protected, Option<Ear>)>,
 }
 
 impl Failure {
-    fn last(stage: Stage) -> Self {
-        Self { stage, errno: std::io::Error::last_os_error().raw_os_error().unwrap_or(0) }
+    pub(crate) fn of(stage: Stage, error: &std::io::Error) -> Self {
+        Self { stage, errno: error.raw_os_error().unwrap_or(0) }
+    }
+
+    pub(crate) fn last(stage: Stage) -> Self {
+        Self::of(stage, &std::io::Error::last_os_error())
     }
 }
 
@@ -48,14 +53,6 @@ struct Program {
     rlimits: Vec<(Resource, u64)>,
     terminal: bool,
     sandbox: Option<Boundary>,
-}
-
-/// What a sandboxed program needs beside.
-struct Boundary {
-    plan: Box<Plan>,
-    protected: Protected,
-    /// To the keeper.
-    ours: UnixStream,
 }
 
 impl Program {
@@ -97,19 +94,7 @@ const MISSING: i32 = -1;
 pub(crate) fn spawn(mut request: Spawn) -> Result<Started, Failure> {
     let (group, plan) = (request.group, request.sandbox.take());
     let mut program = Program::new(request).ok_or(Failure { stage: Stage::Request, errno: libc::EINVAL })?;
-    let mut ear = None;
-    if let Some(plan) = plan {
-        let failed =
-            |e: std::io::Error| Failure { stage: Stage::Protect, errno: e.raw_os_error().unwrap_or(0) };
-        let protected = match (Protected::find(&plan), plan.effort) {
-            (Ok(found), _) => found,
-            (Err(_), Effort::Best) => Protected::unknown(),
-            (Err(e), Effort::Full) => return Err(failed(e)),
-        };
-        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
-        program.sandbox = Some(Boundary { plan, protected, ours });
-        ear = Some(theirs);
-    }
+    program.sandbox = plan.map(Boundary::new).transpose()?;
     let told = start(&program, group)?;
     let find = |tag: i32| told.iter().find(|(t, _)| *t == tag).map(|(_, value)| *value);
     // The leader says the pid, the program what went wrong: in either order.
@@ -117,20 +102,14 @@ pub(crate) fn spawn(mut request: Spawn) -> Result<Started, Failure> {
         return Err(Failure { stage: Stage::from_raw(*stage), errno: *errno });
     }
     let pid = find(PID).ok_or(Failure { stage: Stage::Fork, errno: libc::ECHILD })?;
+    harden::put_before_us(pid);
     let missing = Layers::from_bits(find(MISSING).unwrap_or(0));
-    let ear = ear.and_then(|ear| watch::take_over(&ear));
-    Ok(Started { pid, missing, sandbox: program.sandbox.map(|boundary| (boundary.protected, ear)) })
+    Ok(Started { pid, missing, sandbox: program.sandbox.map(Boundary::held) })
 }
 
 /// What the program has said by the time it runs, or has failed to.
 fn start(program: &Program, group: Group) -> Result<Vec<(i32, i32)>, Failure> {
-    let mut ends = [0; 2];
-    // SAFETY: `ends` has room for the two descriptors pipe2 writes.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(Failure::last(Stage::Fork));
-    }
-    // SAFETY: both were just opened and belong to nobody else.
-    let (reader, writer) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
+    let (reader, writer) = pipes::pipe().map_err(|e| Failure::of(Stage::Fork, &e))?;
     let first = match group {
         Group::Leads if program.sandbox.is_some() => fork_leader(program, &writer),
         Group::Leads => start_leader(program, &writer),
@@ -168,8 +147,6 @@ fn fork_leader(program: &Program, tell: &OwnedFd) -> i32 {
 
 /// The program as the leader of its own session and group; its pid, or -1. Returns when it has called exec or ended.
 fn start_leader(program: &Program, tell: &OwnedFd) -> i32 {
-    /// Far more than the few calls before the exec need.
-    const STACK: usize = 32 * 1024;
     extern "C" fn enter(start: *mut c_void) -> c_int {
         // SAFETY: start_leader passes a pointer to its own pair, and waits until this process has left its memory.
         let (program, tell) = unsafe { *start.cast::<(&Program, &OwnedFd)>() };
@@ -177,21 +154,9 @@ fn start_leader(program: &Program, tell: &OwnedFd) -> i32 {
         unsafe { libc::setsid() };
         become_program(program, tell)
     }
-    let mut stack: Vec<u128> = Vec::with_capacity(STACK / size_of::<u128>());
     let mut start = (program, tell);
-    // SAFETY: the child runs `enter` on a stack of its own while this thread, the only one, waits (CLONE_VFORK), so both
-    // the stack and `start` outlive it; `enter` never returns and writes to nothing of ours but errno. No handler of the
-    // keeper can run in it: every signal is blocked until it has reset them all.
-    unsafe {
-        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::sigprocmask(libc::SIG_SETMASK, &all, &mut before);
-        let top = stack.as_mut_ptr().add(stack.capacity());
-        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        let pid = libc::clone(enter, top.cast(), flags, (&raw mut start).cast());
-        libc::sigprocmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        pid
-    }
+    // SAFETY: the keeper has one thread; `enter` never returns, and `start` lives until the child has left this memory.
+    unsafe { birth::start_in_our_memory(enter, (&raw mut start).cast()) }
 }
 
 /// The leader: a new session and group, the program in it, then the end.
@@ -201,10 +166,10 @@ fn lead(program: &Program, tell: &OwnedFd) -> ! {
         libc::setsid();
         // The keeper is the program's parent from its first instruction: a `$PPID` that named the leader would be a
         // stale pid moments later.
-        match libc::syscall(libc::SYS_clone, libc::CLONE_PARENT | libc::SIGCHLD, 0, 0, 0, 0) as i32 {
-            -1 => say(tell, Stage::Fork as i32, *libc::__errno_location()),
-            0 => become_program(program, tell),
-            pid => say(tell, PID, pid),
+        match birth::fork_sibling() {
+            Err(errno) => say(tell, Stage::Fork as i32, errno),
+            Ok(0) => become_program(program, tell),
+            Ok(pid) => say(tell, PID, pid),
         }
         libc::_exit(0)
     }
@@ -255,15 +220,16 @@ fn prepare_and_exec(program: &Program, tell: &OwnedFd) -> Failure {
                 libc::close(fd);
             }
         }
-        if program.terminal && libc::ioctl(0, libc::TIOCSCTTY, 0) != 0 {
+        if program.terminal && libc::ioctl(0, libc::TIOCSCTTY as _, 0) != 0 {
             return Failure::last(Stage::Stdio);
         }
-        if let Some(boundary) = &program.sandbox
-            && let Err(failure) = confine(program, boundary, tell)
-        {
-            return failure;
+        if let Some(boundary) = &program.sandbox {
+            match boundary.draw(&program.cwd) {
+                Ok(missing) => say(tell, MISSING, missing.bits()),
+                Err(failure) => return failure,
+            }
         }
-        close_above_stdio_on_exec();
+        birth::close_above_stdio_on_exec();
         libc::execve(program.argv.pointers[0], program.argv.pointers.as_ptr(), program.env.pointers.as_ptr());
     }
     Failure::last(Stage::Exec)
@@ -281,7 +247,7 @@ fn limit_tasks(most: u64) -> c_int {
         }
         let soft = libc::rlimit { rlim_cur: most.min(before.rlim_max), rlim_max: before.rlim_max };
         libc::setrlimit(libc::RLIMIT_NPROC, &soft);
-        match libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) as i32 {
+        match birth::fork_bare() {
             -1 => libc::setrlimit(libc::RLIMIT_NPROC, &before),
             0 => libc::_exit(0),
             pid => {
@@ -293,50 +259,15 @@ fn limit_tasks(most: u64) -> c_int {
     }
 }
 
-/// Draws the boundary around this process.
-fn confine(program: &Program, boundary: &Boundary, tell: &OwnedFd) -> Result<(), Failure> {
-    let mut made = sandbox::enter(&boundary.plan, &boundary.protected)?;
-    // SAFETY: a live CString. The directory it is in so far may be covered by what was mounted since.
-    if unsafe { libc::chdir(program.cwd.as_ptr()) } != 0 {
-        return Err(Failure::last(Stage::Chdir));
-    }
-    let ear = sandbox::confine(&boundary.plan, &mut made)?;
-    if let Some(ear) = ear {
-        let handed = watch::hand_over(&ear, &boundary.ours);
-        handed.map_err(|e| Failure { stage: Stage::Seccomp, errno: e.raw_os_error().unwrap_or(0) })?;
-    }
-    say(tell, MISSING, made.missing.bits());
-    Ok(())
-}
-
 /// Default dispositions and an empty mask: the program starts as if from a login shell. (Handlers go with the exec.)
 pub(crate) fn reset_signals(numbers: impl IntoIterator<Item = c_int>) {
-    /// As large as the kernel's struct sigaction; all zero means SIG_DFL, no flags, no mask.
-    const DEFAULT: [u64; 4] = [0; 4];
-    // SAFETY: the kernel reads one struct from DEFAULT and installs no handler; the mask is initialised by sigemptyset.
-    // The raw call, because the C library hides two signals it uses itself from its own.
+    signals::set_to_default(numbers);
+    // SAFETY: the mask is initialised by sigemptyset.
     unsafe {
-        for number in numbers {
-            libc::syscall(
-                libc::SYS_rt_sigaction,
-                number,
-                DEFAULT.as_ptr(),
-                std::ptr::null_mut::<u64>(),
-                8usize,
-            );
-        }
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
         libc::umask(0o022);
-    }
-}
-
-/// Nothing of the keeper reaches the program; the pipe to the keeper stays open until exec succeeds.
-fn close_above_stdio_on_exec() {
-    // SAFETY: integers only.
-    unsafe {
-        libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
     }
 }
 

@@ -1,10 +1,10 @@
-//! What a process and everything below it uses, counted from /proc: for machines without control groups for us.
+//! What a process and everything below it uses, counted one by one: for machines without control groups for us.
 
 use std::collections::HashSet;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
+use crate::os::usage::{self, Line};
+pub use crate::os::usage::{machine_tasks, tasks_of_user};
 use crate::tree;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,26 +17,9 @@ pub struct Tally {
     pub resident: u64,
 }
 
-/// Processes and threads of the whole machine, as far as the number goes: one short look that shows a storm coming.
-pub fn machine_tasks() -> u16 {
-    rustix::system::sysinfo().procs
-}
-
-/// Processes and threads of our user, as far as they are seen.
-pub fn tasks_of_user() -> u64 {
-    let me = crate::machine::effective_uid();
-    let Ok(entries) = fs::read_dir("/proc") else { return 0 };
-    let pids = entries.flatten().filter_map(|entry| {
-        let pid = entry.file_name().to_str()?.parse::<i32>().ok()?;
-        (entry.metadata().ok()?.uid() == me).then_some(pid)
-    });
-    pids.filter_map(Line::read).map(|line| line.threads).sum()
-}
-
 /// Of `root` and everything below it. With more than `most` tasks no more are looked for.
 pub fn of(root: i32, most: u64) -> Tally {
-    let ticks = rustix::param::clock_ticks_per_second().max(1);
-    let page = rustix::param::page_size() as u64;
+    let units = usage::Units::here();
     let mut tally = Tally::default();
     let mut total = 0;
     let mut queue = if root > 0 { vec![root] } else { Vec::new() };
@@ -47,63 +30,22 @@ pub fn of(root: i32, most: u64) -> Tally {
         total += line.ticks;
         if pid != root && line.alive {
             tally.tasks += line.threads;
-            tally.resident += line.pages * page;
+            tally.resident += line.pages * units.page;
         }
         queue.extend(tree::children(pid));
     }
-    tally.cpu = Duration::from_millis(total * 1000 / ticks);
+    tally.cpu = units.time(total);
     tally
 }
 
 /// Memory below `root` with what is shared counted once: exact, and slow.
 pub fn memory_below(root: i32) -> u64 {
-    let pss = |pid: i32| {
-        let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-        let line = text.lines().find_map(|l| l.strip_prefix("Pss:"))?;
-        line.split_whitespace().next()?.parse::<u64>().ok()
-    };
-    tree::below(root, &[]).into_iter().filter_map(|p| pss(p.pid)).sum::<u64>() * 1024
-}
-
-/// What matters here of /proc/PID/stat.
-#[derive(Debug, PartialEq, Eq)]
-struct Line {
-    alive: bool,
-    /// Its own and its dead children's, in the kernel and outside.
-    ticks: u64,
-    threads: u64,
-    pages: u64,
-}
-
-impl Line {
-    fn read(pid: i32) -> Option<Self> {
-        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-    }
-
-    /// Fields count from the last bracket, as the name before it may hold anything; the state is the third.
-    fn parse(text: &str) -> Option<Self> {
-        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-        let number = |nth: usize| fields.get(nth - 3)?.parse::<u64>().ok();
-        let ticks = (14..=17).map(number).sum::<Option<u64>>()?;
-        Some(Self {
-            alive: !matches!(*fields.first()?, "Z" | "X" | "x"),
-            ticks,
-            threads: number(20)?,
-            pages: number(24)?,
-        })
-    }
+    tree::below(root, &[]).into_iter().filter_map(|p| usage::memory_alone(p.pid)).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_is_read_behind_any_name() {
-        let text = "42 (a) b) S 7 1 1 0 -1 4 1 0 0 0 10 20 3 4 20 0 5 0 12345 1000 77 1";
-        assert_eq!(Line::parse(text), Some(Line { alive: true, ticks: 37, threads: 5, pages: 77 }));
-        assert_eq!(Line::parse("42 (a"), None);
-    }
 
     #[test]
     fn children_are_counted() {

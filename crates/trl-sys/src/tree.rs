@@ -1,29 +1,32 @@
 //! Everything below a process: finding it, signalling it, ending it.
 //!
 //! A pid alone names nobody: it may be recycled between looking and acting. A [`Proc`] is a pid with its start
-//! time, and a signal goes through a pidfd that was opened first and checked against that start time after.
+//! time, and only who still has that start time is signalled.
 //!
-//! 1. [`below`] walks the children lists of /proc (of every thread: a child belongs to the thread that forked it).
+//! 1. [`below`] walks the children lists of the system.
 //! 2. [`signal`] sends to one process, [`freeze_and_kill`] ends a set that may still be forking.
 //!
 //! A walk is not atomic, so callers that must reach everything repeat it until it comes back empty.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::io::Read;
-use std::os::unix::fs::FileExt;
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, Signal};
+
+use crate::os::procs::children_if_told;
+pub use crate::os::procs::{
+    ChildrenOf, arguments, children, children_of_main_thread, descriptors, end_of, everybody, is_keeper,
+    limits, signal, stat,
+};
 
 /// One process, told apart from any later holder of its pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Proc {
     pub pid: i32,
-    /// Clock ticks after boot.
+    /// As the system counts: only ever compared.
     pub start: u64,
 }
 
-/// The part of /proc/PID/stat that matters here.
+/// What matters of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
     pub state: u8,
@@ -39,101 +42,9 @@ impl Stat {
     }
 }
 
-/// None when there is no such process.
-pub fn stat(pid: i32) -> Option<Stat> {
-    parse_stat(&read_small(&format!("/proc/{pid}/stat"))?)
-}
-
-/// The command name may hold anything, parentheses too: fields count from the last one.
-fn parse_stat(text: &[u8]) -> Option<Stat> {
-    let rest = &text[text.iter().rposition(|b| *b == b')')? + 1..];
-    let mut fields = rest.split(|b| *b == b' ').filter(|f| !f.is_empty());
-    let state = *fields.next()?.first()?;
-    let ppid = number(fields.next()?)?;
-    let group = number(fields.next()?)?;
-    // state is field 3, ppid 4, pgrp 5, starttime 22
-    let start = number(fields.nth(16)?)?;
-    Some(Stat { state, ppid, group, start })
-}
-
-fn number<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
-    std::str::from_utf8(bytes).ok()?.trim_ascii().parse().ok()
-}
-
 /// The process `pid` is now, if it lives.
 pub fn identify(pid: i32) -> Option<Proc> {
     stat(pid).filter(|s| s.alive()).map(|s| Proc { pid, start: s.start })
-}
-
-fn read_small(path: &str) -> Option<Vec<u8>> {
-    let mut file = fs::File::open(path).ok()?;
-    let mut buf = vec![0u8; 1024];
-    let mut len = 0;
-    loop {
-        match file.read(&mut buf[len..]) {
-            Ok(0) => break,
-            // A first read that is short is all there is; a later one may only have met the end of the kernel's page.
-            Ok(n) if len == 0 && n < buf.len() => {
-                len += n;
-                break;
-            }
-            Ok(n) => {
-                len += n;
-                if len == buf.len() {
-                    buf.resize(len * 2, 0);
-                }
-            }
-            Err(_) => return None,
-        }
-    }
-    buf.truncate(len);
-    Some(buf)
-}
-
-/// Children forked by the process's first thread: all of them for a shell, in one read.
-pub fn children_of_main_thread(pid: i32) -> Vec<i32> {
-    children_of_thread(pid, pid)
-}
-
-fn children_of_thread(pid: i32, tid: i32) -> Vec<i32> {
-    read_small(&format!("/proc/{pid}/task/{tid}/children")).map(|text| pids(&text)).unwrap_or_default()
-}
-
-fn pids(text: &[u8]) -> Vec<i32> {
-    text.split(|b| *b == b' ').filter_map(number).collect()
-}
-
-/// The children list of one single-threaded process, kept open: looking again is one read.
-#[derive(Debug)]
-pub struct ChildrenOf {
-    file: fs::File,
-}
-
-impl ChildrenOf {
-    pub fn open(pid: i32) -> Option<Self> {
-        Some(Self { file: fs::File::open(format!("/proc/{pid}/task/{pid}/children")).ok()? })
-    }
-
-    /// None when the process is gone or the list is longer than a glance.
-    pub fn glance(&self) -> Option<Vec<i32>> {
-        let mut buf = [0; 256];
-        let len = self.file.read_at(&mut buf, 0).ok().filter(|n| *n < buf.len())?;
-        Some(pids(&buf[..len]))
-    }
-}
-
-/// Children forked by any of its threads.
-pub fn children(pid: i32) -> Vec<i32> {
-    let mut all = children_of_main_thread(pid);
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return all };
-    for task in tasks.flatten() {
-        if let Some(tid) = task.file_name().to_str().and_then(|t| t.parse::<i32>().ok())
-            && tid != pid
-        {
-            all.extend(children_of_thread(pid, tid));
-        }
-    }
-    all
 }
 
 /// Everything alive below `root`, parents first, without `spared` processes and what is below them. Below "no process"
@@ -163,8 +74,8 @@ pub fn below(root: i32, spared: &[Proc]) -> Vec<Proc> {
 /// skip an entry while a sibling is being reaped.
 pub fn below_for_sure(root: i32, spared: &[Proc]) -> Vec<Proc> {
     let mut by_parent: HashMap<i32, Vec<(Proc, Stat)>> = HashMap::new();
-    let Ok(processes) = fs::read_dir("/proc") else { return below(root, spared) };
-    for pid in processes.flatten().filter_map(|p| p.file_name().to_str()?.parse::<i32>().ok()) {
+    let Some(processes) = everybody() else { return below(root, spared) };
+    for pid in processes {
         if let Some(stat) = stat(pid) {
             by_parent.entry(stat.ppid).or_default().push((Proc { pid, start: stat.start }, stat));
         }
@@ -204,24 +115,6 @@ fn is_surely_bare(root: i32, spared: &[Proc]) -> bool {
         None => false,
     };
     first.iter().all(harmless) && (0..2).all(|_| children_if_told(root).as_ref() == Some(&first))
-}
-
-/// None where the kernel keeps no such lists, and for a process that is gone or has several of them: one for each thread.
-fn children_if_told(pid: i32) -> Option<Vec<i32>> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.count();
-    let text = read_small(&format!("/proc/{pid}/task/{pid}/children"))?;
-    (threads == 1).then(|| pids(&text))
-}
-
-/// Sends `signal` to exactly this process. False when it is gone.
-pub fn signal(target: Proc, signal: Signal) -> bool {
-    let Some(pid) = Pid::from_raw(target.pid) else { return false };
-    let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
-    // The descriptor holds whoever has the pid now; only then is it worth asking who that is.
-    if stat(target.pid).is_none_or(|s| s.start != target.start) {
-        return false;
-    }
-    pidfd_send_signal(&pidfd, signal).is_ok()
 }
 
 /// Processes looked at in one round of holding a storm still: what is not seen is stopped with the groups that are.
@@ -271,9 +164,8 @@ pub fn terminate(targets: &[Proc], first: Signal) {
 /// How often a set that keeps growing is stopped anew before it is killed as it stands.
 const FREEZE_ROUNDS: usize = 16;
 
-/// Stops everything `find` sees until two looks agree (so nothing forks any more), then kills it.
-/// Returns how many processes were hit; the caller repeats until none is left.
-pub fn freeze_and_kill(find: impl Fn() -> Vec<Proc>) -> usize {
+/// Stops everything `find` sees until two looks agree, so that nothing forks any more.
+fn freeze(find: impl Fn() -> Vec<Proc>) -> Vec<Proc> {
     let mut seen = find();
     for _ in 0..FREEZE_ROUNDS {
         for target in &seen {
@@ -286,10 +178,46 @@ pub fn freeze_and_kill(find: impl Fn() -> Vec<Proc>) -> usize {
             break;
         }
     }
+    seen
+}
+
+/// Stops everything `find` sees, then kills it.
+/// Returns how many processes were hit; the caller repeats until none is left.
+pub fn freeze_and_kill(find: impl Fn() -> Vec<Proc>) -> usize {
+    let seen = freeze(find);
     for target in &seen {
         signal(*target, Signal::KILL);
     }
     seen.len()
+}
+
+/// Sends a signal to everything `find` sees, once; how many got it. They are stopped meanwhile: what one of them is just
+/// forking gets it too, and what one of them starts because of it does not.
+pub fn signal_all(find: impl Fn() -> Vec<Proc>, sent: Signal) -> usize {
+    match sent {
+        Signal::STOP => freeze(find).len(),
+        Signal::KILL => freeze_and_kill(find),
+        // Going on takes a stop back that is still to come, and so cannot follow it.
+        Signal::CONT | Signal::TSTP | Signal::TTIN | Signal::TTOU => send(&find(), sent),
+        _ => {
+            let resting: HashSet<Proc> = find().into_iter().filter(|p| is_stopped(p.pid)).collect();
+            let seen = freeze(find);
+            let hit = send(&seen, sent);
+            // Children first: a shell with jobs would take note of one that stands still.
+            for target in seen.iter().rev().filter(|p| !resting.contains(p)) {
+                signal(*target, Signal::CONT);
+            }
+            hit
+        }
+    }
+}
+
+fn send(targets: &[Proc], sent: Signal) -> usize {
+    targets.iter().filter(|target| signal(**target, sent)).count()
+}
+
+fn is_stopped(pid: i32) -> bool {
+    stat(pid).is_some_and(|s| matches!(s.state, b'T' | b't'))
 }
 
 /// Kills what `find` sees until it sees nothing: a process that was forking when it was killed leaves a child behind.
@@ -319,38 +247,11 @@ pub fn is_within(pid: i32, ancestor: i32) -> bool {
     ancestors(pid).contains(&ancestor)
 }
 
-/// Whether a process calls itself a keeper.
-pub fn is_keeper(pid: i32) -> bool {
-    let name = read_small(&format!("/proc/{pid}/comm")).unwrap_or_default();
-    name.trim_ascii_end() == crate::keeper::PROCESS_NAME.to_bytes()
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
-
-    #[test]
-    fn a_hostile_command_name_does_not_confuse_the_parser() {
-        let text = b"42 (a) b) (c) S 7 1 1 0 -1 4 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1";
-        assert_eq!(parse_stat(text), Some(Stat { state: b'S', ppid: 7, group: 1, start: 12345 }));
-        assert_eq!(parse_stat(b"garbage"), None);
-    }
-
-    #[test]
-    fn a_kept_list_shows_what_came_and_went() {
-        let me = i32::try_from(std::process::id()).unwrap();
-        // the list is a thread's: this test's thread forks, so its own is looked at
-        let tid = rustix::thread::gettid().as_raw_nonzero().get();
-        let list = ChildrenOf { file: fs::File::open(format!("/proc/{me}/task/{tid}/children")).unwrap() };
-        assert_eq!(list.glance(), Some(vec![]));
-        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
-        assert_eq!(list.glance(), Some(vec![i32::try_from(child.id()).unwrap()]));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert_eq!(list.glance(), Some(vec![]));
-    }
 
     /// What a keeper sees of its children as they come, die and leave children of their own behind.
     #[test]
@@ -419,6 +320,45 @@ mod tests {
         }
         parent.kill().unwrap();
         parent.wait().unwrap();
+    }
+
+    #[test]
+    fn a_child_that_is_just_being_forked_gets_the_signal_too() {
+        use std::io::Read;
+        for round in 0..60u32 {
+            let mut shell =
+                Command::new("sh").args(["-c", "sleep 1000; :"]).stdout(Stdio::piped()).spawn().unwrap();
+            // Somewhere about the fork.
+            (0..round * 400).for_each(|_| std::hint::spin_loop());
+            let root = identify(i32::try_from(shell.id()).unwrap()).unwrap();
+            let all = || [root].into_iter().chain(below_for_sure(root.pid, &[])).collect();
+            assert!(signal_all(all, Signal::TERM) >= 1);
+            shell.wait().unwrap();
+            // Whoever is left has the other end of it.
+            assert_eq!(shell.stdout.take().unwrap().read(&mut [0]).unwrap(), 0);
+        }
+    }
+
+    #[test]
+    fn what_stood_still_before_still_does() {
+        let mut child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
+        let one = identify(i32::try_from(child.id()).unwrap()).unwrap();
+        let rests = || {
+            while !is_stopped(one.pid) {
+                std::thread::yield_now()
+            }
+        };
+        assert_eq!(signal_all(|| vec![one], Signal::STOP), 1);
+        rests();
+        // It ignores this one by default, and so only the stop could be lost.
+        assert_eq!(signal_all(|| vec![one], Signal::WINCH), 1);
+        rests();
+        assert_eq!(signal_all(|| vec![one], Signal::CONT), 1);
+        while is_stopped(one.pid) {
+            std::thread::yield_now();
+        }
+        assert_eq!(signal_all(|| vec![one], Signal::KILL), 1);
+        child.wait().unwrap();
     }
 
     #[test]

@@ -8,21 +8,18 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::io::{IoSlice, IoSliceMut, Write};
-use std::mem::MaybeUninit;
+use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
-};
+use rustix::net::RecvFlags;
 
 use crate::keeper::{self, Work};
 use crate::link::{Notice, Stage};
-use crate::{harden, reap, tree};
+use crate::rights::{self, Handed};
+use crate::{harden, machine, reap, tree};
 
 /// The hidden argument that makes this program a zygote. Long enough that a keeper can show its session in its place.
 pub const ARGUMENT: &str = "__trl_zygote";
@@ -39,7 +36,7 @@ impl Zygote {
     pub fn start() -> io::Result<Self> {
         let (socket, theirs) = UnixStream::pair()?;
         socket.set_nonblocking(true)?;
-        let child = Command::new("/proc/self/exe")
+        let child = Command::new(machine::own_program()?)
             .arg0("trl-zygote")
             .arg(ARGUMENT)
             .env_clear()
@@ -55,12 +52,7 @@ impl Zygote {
 
     /// Asks for a keeper that serves `end`.
     pub fn fork_keeper(&self, end: OwnedFd) -> io::Result<()> {
-        let fds = [end.as_fd()];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        control.push(SendAncillaryMessage::ScmRights(&fds));
-        sendmsg(&self.socket, &[IoSlice::new(b"k")], &mut control, SendFlags::NOSIGNAL)?;
-        Ok(())
+        Ok(rights::send(&self.socket, b'k', &[end.as_fd()])?)
     }
 }
 
@@ -158,19 +150,9 @@ enum Received {
 }
 
 fn receive(socket: &UnixStream) -> Received {
-    let mut byte = [0; 1];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let got = recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC);
-    match got {
-        Ok(message) if message.bytes == 0 => Received::Closed,
-        Ok(_) => control
-            .drain()
-            .find_map(|m| match m {
-                RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
-                _ => None,
-            })
-            .map_or(Received::Nothing, Received::End),
+    match rights::receive(socket, RecvFlags::empty()) {
+        Ok(Handed { byte: None, .. }) => Received::Closed,
+        Ok(Handed { fds, .. }) => fds.into_iter().next().map_or(Received::Nothing, Received::End),
         Err(rustix::io::Errno::INTR) => Received::Nothing,
         Err(_) => Received::Closed,
     }

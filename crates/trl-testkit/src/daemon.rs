@@ -19,7 +19,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::process::{Process, adopt_orphans, below, own_pid, readable, signal, wait_gone};
-use crate::runtime;
+use crate::runtime::{Elsewhere, Far};
 use crate::shell::SYSTEM_PATH;
 use crate::{Client, Http, PATIENCE, Scratch, Session, Shell, Terminal, comes_true};
 
@@ -42,7 +42,11 @@ pub struct Builder {
     env: Vec<(String, String)>,
     args: Vec<String>,
     place: Place,
+    /// Words before the program, which it is started by.
+    through: Vec<String>,
     open_files: Option<u32>,
+    /// Below its runtime directory.
+    socket: &'static str,
 }
 
 impl Builder {
@@ -53,8 +57,17 @@ impl Builder {
             env: Vec::new(),
             args: Vec::new(),
             place: Place::Here,
+            through: Vec::new(),
             open_files: None,
+            socket: "trl.sock",
         }
+    }
+
+    /// Puts its socket where programs look for it that are told the runtime directory and nothing else.
+    #[must_use]
+    pub fn at_the_usual_place(mut self) -> Self {
+        self.socket = "trl/trl.sock";
+        self
     }
 
     /// One setting of the config file, in place of an earlier one; `value` is TOML.
@@ -90,6 +103,13 @@ impl Builder {
         self
     }
 
+    /// Has it started by these words, which become it.
+    #[must_use]
+    pub fn through(mut self, words: Vec<String>) -> Self {
+        self.through = words;
+        self
+    }
+
     /// Lets it have no more descriptors than this.
     #[must_use]
     pub fn open_files(mut self, most: u32) -> Self {
@@ -104,8 +124,21 @@ impl Builder {
             dir.dir(name);
         }
         let run = Scratch::in_memory();
-        let mut daemon =
-            Daemon { builder: self, dir, run, child: None, pid: 0, ready_line: String::new(), http: None };
+        if let Some((dir, _)) = self.socket.rsplit_once('/') {
+            run.dir(dir);
+        }
+        let mut daemon = Daemon {
+            builder: self,
+            dir,
+            run,
+            elsewhere: None,
+            child: None,
+            pid: 0,
+            ready_line: String::new(),
+            http: None,
+        };
+        let (binary, most) = (&daemon.builder.binary, daemon.builder.open_files);
+        daemon.elsewhere = Elsewhere::prepare(binary, &daemon.environment_elsewhere(), most);
         daemon.write_config();
         daemon.launch();
         daemon
@@ -140,6 +173,8 @@ pub struct Daemon {
     dir: Scratch,
     /// Runtime directory and socket, in memory where the machine has such a place.
     run: Scratch,
+    /// Where its sessions live, if that is not here.
+    elsewhere: Option<Elsewhere>,
     child: Option<Child>,
     pid: i32,
     ready_line: String,
@@ -154,19 +189,13 @@ impl Daemon {
     }
 
     fn write_config(&self) {
-        let text = match runtime::usual() {
-            None => self.builder.config_text(),
-            Some(kind) => {
-                let mut builder = self.builder.clone();
-                let config = self.dir.text("config/trl/config.toml");
-                let far =
-                    runtime::Far { binary: &self.builder.binary, config: &config, dir: self.run.path() };
-                for (section, key, value) in far.settings(kind) {
-                    builder = builder.set(section, key, value);
-                }
-                builder.config_text()
-            }
-        };
+        let mut builder = self.builder.clone();
+        let config = self.dir.text("config/trl/config.toml");
+        let far = Far { binary: &self.builder.binary, config: &config, dir: self.run.path() };
+        for (section, key, value) in self.elsewhere.iter().flat_map(|elsewhere| elsewhere.settings(&far)) {
+            builder = builder.set(section, key, value);
+        }
+        let text = builder.config_text();
         self.dir.file("config/trl/config.toml", text);
     }
 
@@ -176,21 +205,30 @@ impl Daemon {
     }
 
     fn with_environment(&self, mut command: Command) -> Command {
-        let dir = |name: &str| self.dir.join(name);
+        command.env_clear().envs(self.environment()).current_dir("/");
         command
-            .env_clear()
-            .env("PATH", SYSTEM_PATH)
-            .env("HOME", dir("home"))
-            .env("XDG_CONFIG_HOME", dir("config"))
-            .env("XDG_RUNTIME_DIR", self.run.path())
-            .env("USER", "tester")
-            .env("LANG", "C.UTF-8")
-            .env("RUST_BACKTRACE", "1")
-            .current_dir("/");
+    }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        let dir = |name: &str| self.dir.text(name);
+        let own = [
+            ("PATH", SYSTEM_PATH.to_string()),
+            ("HOME", dir("home")),
+            ("XDG_CONFIG_HOME", dir("config")),
+            ("XDG_RUNTIME_DIR", self.run.path().to_str().expect("a UTF-8 path").into()),
+            ("USER", "tester".into()),
+            ("LANG", "C.UTF-8".into()),
+            ("RUST_BACKTRACE", "1".into()),
+        ];
         let passed = ["LLVM_PROFILE_FILE", "RUST_LOG", "TMPDIR"];
-        command.envs(passed.iter().filter_map(|key| Some((key, std::env::var_os(key)?))));
-        command.envs(self.builder.env.iter().map(|(k, v)| (k, v)));
-        command
+        let passed = passed.into_iter().filter_map(|key| Some((key, std::env::var(key).ok()?)));
+        let own = own.into_iter().chain(passed).map(|(key, value)| (key.to_string(), value));
+        own.chain(self.builder.env.iter().cloned()).collect()
+    }
+
+    /// That of whoever logs in where its sessions live. What is meant for the daemon is not for another one.
+    pub(crate) fn environment_elsewhere(&self) -> Vec<(String, String)> {
+        self.environment().into_iter().filter(|(key, _)| !key.starts_with("TRL_")).collect()
     }
 
     fn launch(&mut self) {
@@ -199,7 +237,7 @@ impl Daemon {
 
     /// False when it ended without its ready line.
     fn try_launch(&mut self) -> bool {
-        let mut argv: Vec<String> = Vec::new();
+        let mut argv = self.builder.through.clone();
         if self.builder.place == Place::PidNamespace {
             let unshare = pid_namespace().expect("checked by the test: pid namespaces work here");
             argv.extend(unshare.into_iter().map(String::from));
@@ -209,7 +247,7 @@ impl Daemon {
             argv.extend(["sh".into(), "-c".into(), script, "sh".into()]);
         }
         argv.push(self.builder.binary.to_str().expect("a UTF-8 path").into());
-        argv.extend(["serve".into(), "--socket".into(), self.run.text("trl.sock")]);
+        argv.extend(["serve".into(), "--socket".into(), self.run.text(self.builder.socket)]);
         argv.extend(["--config".into(), self.dir.text("config/trl/config.toml")]);
         argv.extend(self.builder.args.iter().cloned());
         let mut program = Command::new(&argv[0]);
@@ -284,7 +322,7 @@ impl Daemon {
     }
 
     pub fn socket(&self) -> PathBuf {
-        self.run.join("trl.sock")
+        self.run.join(self.builder.socket)
     }
 
     pub fn runtime_dir(&self) -> &Path {
@@ -381,11 +419,19 @@ impl Daemon {
         child.wait().expect("our own child")
     }
 
+    fn left(&self) -> Vec<Process> {
+        let there = match &self.elsewhere {
+            Some(Elsewhere::Docker(slot)) => slot.left(),
+            _ => Vec::new(),
+        };
+        strays().into_iter().chain(there).collect()
+    }
+
     /// Fails when any process of this daemon is still there. Call it after the daemon ended.
     pub fn assert_nothing_left(&self) {
-        if !comes_true(PATIENCE, &mut || strays().is_empty()) {
-            let left = strays();
-            end_strays();
+        if !comes_true(PATIENCE, &mut || self.left().is_empty()) {
+            let left = self.left();
+            left.iter().for_each(|stray| signal(stray.pid, Signal::KILL));
             panic!("processes left behind: {left:#?}\nlog:\n{}", self.log());
         }
     }
@@ -401,11 +447,16 @@ impl Drop for Daemon {
                 let _ = child.wait();
                 let_go(child.id().cast_signed());
             }
-            end_strays();
+            self.left().iter().for_each(|stray| signal(stray.pid, Signal::KILL));
             return;
         }
         if self.child.is_some() {
             self.stop();
+        }
+        // What is left of it there is in sight then.
+        if let Some(Elsewhere::Ssh(sshd)) = self.elsewhere.take_if(|place| matches!(place, Elsewhere::Ssh(_)))
+        {
+            drop(sshd);
         }
         self.assert_nothing_left();
     }
@@ -430,12 +481,6 @@ fn strays() -> Vec<Process> {
     let kept: Vec<i32> =
         live.iter().flat_map(|pid| below(*pid)).map(|p| p.pid).chain(live.iter().copied()).collect();
     below(own_pid()).into_iter().filter(|p| !p.is_zombie() && !kept.contains(&p.pid)).collect()
-}
-
-fn end_strays() {
-    for stray in strays() {
-        signal(stray.pid, Signal::KILL);
-    }
 }
 
 /// The first line of the child's stdout, which stays open; None when it ended without one.

@@ -67,12 +67,7 @@ impl Dockerd {
         let dir = Scratch::new();
         let log = fs::File::create(dir.join("log")).expect("a log file");
         let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL"]).args(APART);
-        command.args(["sh", "-c", "mount -t tmpfs tmpfs /run && exec \"$@\"", "sh"]).arg(program);
-        command.args(["--iptables=false", "--ip6tables=false", "--bridge=none", "--shutdown-timeout=1"]);
-        command.args(["--data-root", &dir.text("data"), "--exec-root", &dir.text("exec")]);
-        command.args(["--pidfile", &dir.text("pid"), "--cgroup-parent", &format!("/{}", name_of(&dir))]);
-        command.args(["--host", &format!("unix://{}", dir.text("docker.sock"))]);
+        command.args(["--pdeathsig", "KILL"]).args(words(program, dir.path()));
         let child = command
             .env_clear()
             .env("PATH", SYSTEM_PATH)
@@ -89,7 +84,7 @@ impl Dockerd {
         let mut ended = false;
         let ready = comes_true(PATIENCE, &mut || {
             ended = self.child.try_wait().expect("our own child").is_some();
-            ended || self.ask("GET /_ping", &[]).is_ok_and(|answer| answer.starts_with("HTTP/1.0 200"))
+            ended || answers(&self.socket())
         });
         let works = ready && !ended;
         if !works {
@@ -121,22 +116,7 @@ impl Dockerd {
 
     /// Makes an image of a tar archive.
     pub fn import(&self, name: &str, tar: &[u8]) {
-        let line = format!("POST /images/create?fromSrc=-&repo={name}");
-        let answer = self.ask(&line, tar).expect("an answer of dockerd");
-        let fine = answer.starts_with("HTTP/1.0 200") && !answer.contains("errorDetail");
-        assert!(fine, "the image was not imported: {answer}");
-    }
-
-    /// One request as bytes, so that nothing under test is needed for it.
-    fn ask(&self, line: &str, body: &[u8]) -> io::Result<String> {
-        let mut stream = UnixStream::connect(self.socket())?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        let head = format!("{line} HTTP/1.0\r\nHost: docker\r\nContent-Length: {}\r\n\r\n", body.len());
-        stream.write_all(head.as_bytes())?;
-        stream.write_all(body)?;
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer)?;
-        Ok(String::from_utf8_lossy(&answer).into_owned())
+        import(&self.socket(), name, tar);
     }
 
     /// The daemon itself; None when it has ended.
@@ -168,12 +148,55 @@ impl Drop for Dockerd {
             self.end(Signal::TERM);
         }
         let_go(self.child.id().cast_signed());
-        remove_groups(name_of(&self.dir));
+        remove_groups(name_of(self.dir.path()));
     }
 }
 
-fn name_of(dir: &Scratch) -> &str {
-    dir.path().file_name().and_then(|name| name.to_str()).expect("a UTF-8 name")
+/// The words that run a Docker daemon of its own in `dir`.
+pub(crate) fn words(program: &Path, dir: &Path) -> Vec<String> {
+    let text = |name: &str| dir.join(name).to_str().expect("a UTF-8 path").to_string();
+    let script = "mount -t tmpfs tmpfs /run && exec \"$@\"";
+    let own = [
+        ["--data-root", &text("data")],
+        ["--exec-root", &text("exec")],
+        ["--pidfile", &text("pid")],
+        ["--cgroup-parent", &format!("/{}", name_of(dir))],
+        ["--host", &format!("unix://{}", text("docker.sock"))],
+    ];
+    let fixed = ["--iptables=false", "--ip6tables=false", "--bridge=none", "--shutdown-timeout=1"];
+    let start = ["sh", "-c", script, "sh", program.to_str().expect("a UTF-8 path")];
+    APART.into_iter().chain(start).chain(fixed).chain(own.concat()).map(String::from).collect()
+}
+
+pub(crate) fn answers(socket: &Path) -> bool {
+    ask(socket, "GET /_ping", "", &[]).is_ok_and(|answer| answer.starts_with("HTTP/1.0 200"))
+}
+
+/// Makes an image of a tar archive.
+pub(crate) fn import(socket: &Path, name: &str, tar: &[u8]) {
+    let line = format!("POST /images/create?fromSrc=-&repo={name}");
+    let answer = ask(socket, &line, "application/x-tar", tar).expect("an answer of dockerd");
+    let fine = answer.starts_with("HTTP/1.0 200") && !answer.contains("errorDetail");
+    assert!(fine, "the image was not imported: {answer}");
+}
+
+/// One request as bytes, so that nothing under test is needed for it.
+pub(crate) fn ask(socket: &Path, line: &str, kind: &str, body: &[u8]) -> io::Result<String> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let length = body.len();
+    let head = format!(
+        "{line} HTTP/1.0\r\nHost: docker\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body)?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+fn name_of(dir: &Path) -> &str {
+    dir.file_name().and_then(|name| name.to_str()).expect("a UTF-8 name")
 }
 
 /// Its control groups: one of version 2, or one in each hierarchy of version 1. Killed processes may be in them for a

@@ -7,19 +7,23 @@
 //! 4. [`Http`] asks over HTTP, byte by byte where a test wants that; [`WebSocket`] converses; [`Attached`] sits beside a terminal.
 //! 5. [`Proxy`] stands between a client and a daemon and loses connections.
 //! 6. [`Dockerd`] is a Docker daemon of the test's own, [`Sshd`] a machine to log in to, [`Registry`] a place to pull an
-//!    image from.
-//! 7. [`runtime`]: engines elsewhere, which in tests are on this machine, too.
-//! 8. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
+//!    image from, [`Wire`] a network that can be cut.
+//! 7. [`runtime`]: engines elsewhere, which in tests are on this machine, too; [`Leash`]: a link to one that is cut where a test says.
+//! 8. [`agent`]: an agent without a model.
+//! 9. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
 //!
 //! It knows the wire and nothing of the inside. It has no async runtime, so a test reads top to bottom. Nothing here
 //! sleeps to synchronise: waits are for a line, a readable descriptor or, where no event exists, for [`eventually`].
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test kit fails by panicking
 
+pub mod agent;
 pub mod attached;
 pub mod client;
 pub mod daemon;
 pub mod dockerd;
 pub mod http;
+pub mod leash;
+pub mod net;
 pub mod process;
 pub mod proxy;
 pub mod random;
@@ -27,6 +31,7 @@ pub mod registry;
 pub mod runtime;
 pub mod scratch;
 pub mod session;
+pub(crate) mod shared;
 pub mod shell;
 pub mod sshd;
 pub mod streaming;
@@ -40,6 +45,8 @@ pub use client::{Client, RpcError, bytes_of};
 pub use daemon::{Builder, Daemon};
 pub use dockerd::Dockerd;
 pub use http::{Http, Reply, SseEvent};
+pub use leash::{Leash, Way};
+pub use net::Wire;
 pub use process::{descendants, procs_matching, sleeper, wait_gone};
 pub use proxy::Proxy;
 pub use random::Random;

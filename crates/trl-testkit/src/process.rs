@@ -11,9 +11,9 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{Pid, Signal};
 
-use crate::PATIENCE;
+use crate::{PATIENCE, shared};
 
 /// One row of the process table.
 #[derive(Debug, Clone)]
@@ -46,6 +46,10 @@ fn table() -> BTreeMap<i32, Process> {
     let entries = fs::read_dir("/proc").expect("/proc is mounted").flatten();
     let pids = entries.filter_map(|e| e.file_name().to_string_lossy().parse().ok());
     pids.filter_map(|pid| Some((pid, Process::read(pid)?))).collect()
+}
+
+pub(crate) fn all() -> Vec<Process> {
+    table().into_values().collect()
 }
 
 /// Ended, whether or not anybody has taken note.
@@ -87,10 +91,18 @@ pub fn descendants(root: i32) -> Vec<i32> {
     below(root).into_iter().filter(|p| !p.is_zombie()).map(|p| p.pid).collect()
 }
 
+/// Everything this test caused: what is below it, and what is in the containers that are its own for now.
+pub fn caused() -> Vec<Process> {
+    let table = table();
+    let places = shared::places();
+    let is_ours =
+        |p: &&Process| is_below(&table, p, own_pid()) || places.iter().any(|place| place.has(p.pid));
+    table.values().filter(is_ours).cloned().collect()
+}
+
 /// Live processes that this test caused and whose command line contains `pattern`.
 pub fn procs_matching(pattern: &str) -> Vec<i32> {
-    let mine = below(own_pid());
-    mine.into_iter().filter(|p| !p.is_zombie() && p.cmdline.contains(pattern)).map(|p| p.pid).collect()
+    caused().into_iter().filter(|p| !p.is_zombie() && p.cmdline.contains(pattern)).map(|p| p.pid).collect()
 }
 
 /// A `sleep` that outlasts every test and that no other test has, to be looked for by [`procs_matching`].
@@ -109,8 +121,7 @@ pub fn own_pid() -> i32 {
 
 /// Orphans of our descendants become our children, and stay in sight.
 pub fn adopt_orphans() {
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .expect("Linux has child subreapers");
+    trl_sys::harden::adopt_orphans().expect("Linux has child subreapers");
 }
 
 fn pid(raw: i32) -> Pid {
@@ -119,7 +130,7 @@ fn pid(raw: i32) -> Pid {
 
 /// A handle that becomes readable when the process ends; None when it is gone already.
 pub fn pidfd(raw: i32) -> Option<OwnedFd> {
-    rustix::process::pidfd_open(pid(raw), PidfdFlags::empty()).ok()
+    trl_sys::tree::end_of(raw)
 }
 
 /// Waits until the process of this pid has ended (a zombie has). Panics when it does not.

@@ -7,8 +7,6 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, mknodat};
-
 use crate::PATIENCE;
 use crate::process::readable;
 
@@ -70,8 +68,7 @@ impl Scratch {
     }
 
     pub fn fifo(&self, name: &str) -> String {
-        let mode = Mode::RUSR | Mode::WUSR;
-        mknodat(CWD, self.join(name), FileType::Fifo, mode, 0).expect("a FIFO");
+        trl_sys::fifo::make(&self.join(name)).expect("a FIFO");
         self.text(name)
     }
 

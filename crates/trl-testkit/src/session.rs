@@ -130,7 +130,7 @@ impl Session {
     /// The shell's process.
     pub fn pid(&mut self) -> i32 {
         let pid = self.info()["pid"].as_i64().expect("a live shell has a pid");
-        i32::try_from(pid).expect("a pid")
+        crate::shared::as_known_here(i32::try_from(pid).expect("a pid"))
     }
 
     /// The execution that is running, once one is.

@@ -7,7 +7,7 @@
 //! 4. [`Sshd::key`] lets another key in, for which everything is run by some other command, such as another shell.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use crate::daemon::{let_go, let_live};
 use crate::process::{adopt_orphans, below, signal, wait_gone};
 use crate::shell::SYSTEM_PATH;
-use crate::{PATIENCE, Scratch, available, comes_true};
+use crate::{PATIENCE, Scratch, Wire, available, comes_true};
 
 const PROGRAM: &str = "/usr/sbin/sshd";
 /// Where it wants to lock itself in before anybody is let in; packages make it when the machine starts.
@@ -26,12 +26,33 @@ const PRIVILEGE_SEPARATION: &str = "/run/sshd";
 pub struct Sshd {
     dir: Scratch,
     child: Child,
+    address: String,
     port: u16,
 }
 
 impl Sshd {
     /// None when this machine cannot, which it says; in CI that is a failure.
     pub fn start() -> Option<Self> {
+        let sshd = Self::launch(&[], "127.0.0.1", &[])?;
+        sshd.let_in("let-in", None);
+        Some(sshd)
+    }
+
+    /// Whoever logs in has these variables, whatever else would be said of them, and begins with this shell command.
+    pub fn start_with(environment: &[(String, String)], login: &str) -> Option<Self> {
+        let sshd = Self::launch(environment, "127.0.0.1", &[])?;
+        sshd.let_in("let-in", Some(&format!("{login}; exec sh -c \"$SSH_ORIGINAL_COMMAND\"")));
+        Some(sshd)
+    }
+
+    /// At the far end of a wire.
+    pub fn start_behind(wire: &Wire) -> Option<Self> {
+        let sshd = Self::launch(&[], wire.address(), &wire.far())?;
+        sshd.let_in("let-in", None);
+        Some(sshd)
+    }
+
+    fn launch(environment: &[(String, String)], address: &str, through: &[String]) -> Option<Self> {
         if !available("sshd", Path::new(PROGRAM).is_file())
             || !available("ssh", Path::new("/usr/bin/ssh").is_file())
         {
@@ -47,14 +68,16 @@ impl Sshd {
         }
         let port = free_port();
         let host = fs::read_to_string(dir.join("host.pub")).expect("a public key");
-        dir.file("known_hosts", format!("[127.0.0.1]:{port} {host}"));
-        let config = dir.file("sshd_config", config(&dir, port));
+        dir.file("known_hosts", format!("[{address}]:{port} {host}"));
+        let config = dir.file("sshd_config", config(&dir, address, port) + &set_env(environment));
         if rustix::process::geteuid().is_root() {
             let _ = fs::create_dir(PRIVILEGE_SEPARATION);
         }
         let log = fs::File::create(dir.join("log")).expect("a log file");
-        let child = Command::new(PROGRAM)
-            .args(["-D", "-e", "-f", &config])
+        let words: Vec<&str> =
+            through.iter().map(String::as_str).chain([PROGRAM, "-D", "-e", "-f", &config]).collect();
+        let child = Command::new(words[0])
+            .args(&words[1..])
             .env_clear()
             .env("PATH", SYSTEM_PATH)
             .stdin(Stdio::null())
@@ -63,9 +86,8 @@ impl Sshd {
             .spawn()
             .expect("sshd starts");
         let_live(child.id().cast_signed());
-        let sshd = Self { dir, child, port };
-        sshd.let_in("let-in", None);
-        let answers = comes_true(PATIENCE, &mut || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        let sshd = Self { dir, child, address: address.into(), port };
+        let answers = comes_true(PATIENCE, &mut || sshd.log().contains("Server listening"));
         assert!(answers, "sshd does not answer:\n{}", sshd.log());
         Some(sshd)
     }
@@ -117,7 +139,7 @@ impl Sshd {
 
     pub fn target(&self) -> String {
         let user = Command::new("id").arg("-un").output().expect("id runs").stdout;
-        format!("{}@127.0.0.1", String::from_utf8_lossy(&user).trim())
+        format!("{}@{}", String::from_utf8_lossy(&user).trim(), self.address)
     }
 
     /// Of whoever logs in.
@@ -162,13 +184,19 @@ impl Drop for Sshd {
     }
 }
 
-fn config(dir: &Scratch, port: u16) -> String {
+fn config(dir: &Scratch, address: &str, port: u16) -> String {
     let (host, keys) = (dir.text("host"), dir.text("authorized_keys"));
     format!(
-        "ListenAddress 127.0.0.1:{port}\nHostKey {host}\nAuthorizedKeysFile {keys}\nPidFile none\nUsePAM no\n\
+        "ListenAddress {address}:{port}\nHostKey {host}\nAuthorizedKeysFile {keys}\nPidFile none\nUsePAM no\n\
          StrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
-         PermitUserEnvironment yes\nPrintMotd no\nMaxStartups 100\nLogLevel VERBOSE\n"
+         PermitUserEnvironment yes\nPrintMotd no\nMaxStartups 1000\nLogLevel VERBOSE\n"
     )
+}
+
+/// All of them in one line: of several, the first would hold.
+fn set_env(environment: &[(String, String)]) -> String {
+    let set: String = environment.iter().map(|(name, value)| format!(" \"{name}={value}\"")).collect();
+    if set.is_empty() { set } else { format!("SetEnv{set}\n") }
 }
 
 fn make_key(path: &Path) {

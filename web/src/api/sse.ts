@@ -35,13 +35,17 @@ export class SseParser {
   }
 }
 
-/** Follows a stream to its end, through lost connections: each time it goes on after the last event that was heard. */
+/**
+ * Follows a stream to its end, through lost connections: each time it goes on after the last event that was heard, the first
+ * time after the one that is named.
+ */
 export async function follow(
   path: string,
   heard: (event: SseEvent) => void,
   signal: AbortSignal,
+  after = "",
 ): Promise<void> {
-  let last = "";
+  let last = after;
   for (let attempt = 1; attempt <= MOST_TRIES; attempt++) {
     try {
       const response = await request(path, { signal, headers: last === "" ? {} : { "Last-Event-ID": last } });

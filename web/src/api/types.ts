@@ -44,3 +44,16 @@ export type FileSlice = Schemas["FileSlice"];
 export type WorkspaceInfo = Schemas["WorkspaceInfo"];
 /** Whose files; one of the two is named. */
 export type FilePlace = Pick<Schemas["StatParams"], "session_id" | "workspace_id">;
+export type AgentInfo = Schemas["AgentInfo"];
+export type AgentMessage = Schemas["AgentMessage"];
+export type AgentStarted = Schemas["AgentStarted"];
+export type AgentStopReason = Schemas["AgentStopReason"];
+export type AgentToolCall = Schemas["AgentToolCall"];
+export type AgentToolContent = Schemas["AgentToolContent"];
+export type PermissionOption = Schemas["PermissionOption"];
+export type PlanEntry = Schemas["PlanEntry"];
+/** The generator loses the `kind` of those that are types of their own. */
+export type AgentUpdate =
+  | Extract<Schemas["AgentUpdate"], { kind: string }>
+  | (AgentStarted & { kind: "started" })
+  | (AgentToolCall & { kind: "tool_call" });

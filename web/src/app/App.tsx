@@ -16,6 +16,8 @@ import { route, type Route } from "./router";
 const WorkspacePage = lazy(() => import("../workspace/WorkspacePage"));
 const SessionsPage = lazy(() => import("../sessions/SessionsPage"));
 const SessionPage = lazy(() => import("../sessions/SessionPage"));
+const ChatsPage = lazy(() => import("../chat/ChatsPage"));
+const ChatPage = lazy(() => import("../chat/ChatPage"));
 const HistoryPage = lazy(() => import("../history/HistoryPage"));
 const FilesPage = lazy(() => import("../files/FilesPage"));
 const CasesPage = lazy(() => import("../cases/CasesPage"));
@@ -64,6 +66,7 @@ const titles: Record<Route["page"], Key> = {
   workspace: "nav.workspace",
   sessions: "nav.sessions",
   session: "nav.sessions",
+  chat: "nav.chat",
   history: "nav.history",
   files: "nav.files",
   cases: "nav.cases",
@@ -89,6 +92,12 @@ function Page({ route }: { route: Route }): JSX.Element {
       return <SessionsPage />;
     case "session":
       return <SessionPage key={route.id} id={route.id} />;
+    case "chat":
+      return route.session === undefined ? (
+        <ChatsPage />
+      ) : (
+        <ChatPage key={route.session} id={route.session} />
+      );
     case "history":
       return <HistoryPage session={route.session} />;
     case "files":

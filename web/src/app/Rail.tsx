@@ -17,6 +17,7 @@ import "./rail.css";
 const pages: { to: Route; label: Key; icon: IconName; needs?: keyof Methods }[] = [
   { to: { page: "workspace", workspace: DEFAULT_WORKSPACE }, label: "nav.workspace", icon: "terminal" },
   { to: { page: "sessions" }, label: "nav.sessions", icon: "sessions" },
+  { to: { page: "chat" }, label: "nav.chat", icon: "chat", needs: "agent.send_message" },
   { to: { page: "approvals" }, label: "nav.approvals", icon: "approvals" },
   { to: { page: "history" }, label: "nav.history", icon: "history", needs: "session.history" },
   { to: { page: "files" }, label: "nav.files", icon: "folder", needs: "fs.list" },

@@ -7,6 +7,8 @@ const routes: [string, Route][] = [
   ["/w/main/t-abc", { page: "workspace", workspace: "main", open: "t-abc" }],
   ["/sessions", { page: "sessions" }],
   ["/sessions/s-1", { page: "session", id: "s-1" }],
+  ["/chat", { page: "chat" }],
+  ["/chat/s-1", { page: "chat", session: "s-1" }],
   ["/history", { page: "history" }],
   ["/history/s-1", { page: "history", session: "s-1" }],
   ["/files", { page: "files" }],

@@ -13,6 +13,7 @@ export type Route =
   | { page: "workspace"; workspace: string; open?: string }
   | { page: "sessions" }
   | { page: "session"; id: string }
+  | { page: "chat"; session?: string }
   | { page: "history"; session?: string }
   | { page: "files"; of?: FilesOf }
   | { page: "cases" }
@@ -25,8 +26,9 @@ export function parsePath(path: string): Route {
   switch (first) {
     case "sessions":
       return second === "" ? { page: "sessions" } : { page: "session", id: second };
+    case "chat":
     case "history":
-      return second === "" ? { page: "history" } : { page: "history", session: second };
+      return second === "" ? { page: first } : { page: first, session: second };
     case "files":
       return isKind(second) && third !== ""
         ? { page: "files", of: { kind: second, id: third } }
@@ -60,8 +62,11 @@ export function pathOf(route: Route): string {
     }
     case "session":
       return `/sessions/${encodeURIComponent(route.id)}`;
+    case "chat":
     case "history":
-      return route.session === undefined ? "/history" : `/history/${encodeURIComponent(route.session)}`;
+      return route.session === undefined
+        ? `/${route.page}`
+        : `/${route.page}/${encodeURIComponent(route.session)}`;
     case "files":
       return route.of === undefined ? "/files" : `/files/${route.of.kind}/${encodeURIComponent(route.of.id)}`;
     default:

@@ -1,5 +1,6 @@
 /** One command that waits: what it is, which parts need a decision, how long there is, and the answers. */
 import { useRef, useState, type JSX, type KeyboardEvent } from "react";
+import type { Route } from "../app/router";
 import { To } from "../app/To";
 import type { ApprovalRequest, Executable, Scope } from "../api/types";
 import { useT, type Key } from "../i18n";
@@ -82,6 +83,7 @@ export function RequestCard({ item, mayAnswer }: { item: Item; mayAnswer: boolea
       {isOpen && fate.kind === "secrets" && given !== null && (
         <SecretsForm
           names={fate.names}
+          submit={t("approvals.supply")}
           onCancel={() => {
             approvals.leave(request);
             look();
@@ -159,8 +161,9 @@ function Head({ request, isWaiting }: { request: ApprovalRequest; isWaiting: boo
       {request.session_id == null ? (
         <strong>{placeOf(request)}</strong>
       ) : (
-        <To route={{ page: "session", id: request.session_id }}>{placeOf(request)}</To>
+        <To route={whereFrom(request, request.session_id)}>{placeOf(request)}</To>
       )}
+      {request.permission != null && <span className="badge busy">{t("chat.agent")}</span>}
       {request.terminal_id != null && <span className="badge busy">{t("workspace.terminal")}</span>}
       {request.case_id != null && <span className="badge busy">{request.case_id}</span>}
       <span className="muted">{t("approvals.asked", { who: request.origin })}</span>
@@ -168,6 +171,11 @@ function Head({ request, isWaiting }: { request: ApprovalRequest; isWaiting: boo
       {isWaiting && <Countdown request={request} now={now} />}
     </header>
   );
+}
+
+/** To the conversation, if it is an agent that asks. */
+function whereFrom({ permission }: ApprovalRequest, session: string): Route {
+  return permission == null ? { page: "session", id: session } : { page: "chat", session };
 }
 
 function Countdown({ request, now }: { request: ApprovalRequest; now: number }): JSX.Element {
@@ -204,26 +212,24 @@ function Command({ request }: { request: ApprovalRequest }): JSX.Element {
 /** Why it waits, where it would run, and what a yes would mean for later. */
 function Parts({ request }: { request: ApprovalRequest }): JSX.Element {
   const t = useT();
-  const parts = request.segments.filter(({ verdict }) => verdict !== "allow");
   const allowed = wouldAllow(request);
   const executables = request.executables ?? [];
   const isWider = request.scopes.some((scope) => scope !== "once");
   return (
     <dl className="request-facts">
-      <div>
-        <dt>{t("approvals.decide")}</dt>
-        <dd>
-          {parts.map(({ text, verdict, reason, rule }, at) => (
-            <div key={at} className="request-part">
-              <span className={verdict === "deny" ? "badge bad" : "badge warn"}>
-                {t(verdict === "deny" ? "approvals.deny" : "approvals.ask")}
-              </span>
-              {text === request.command ? <span>{t("approvals.whole")}</span> : <code>{plain(text)}</code>}
-              {(reason ?? rule) != null && <span className="muted">{reason ?? rule}</span>}
-            </div>
-          ))}
-        </dd>
-      </div>
+      {request.permission == null ? (
+        <Decide request={request} />
+      ) : (
+        <div>
+          <dt>{t("approvals.hears")}</dt>
+          <dd className="request-allows">
+            {request.permission.options.map(({ option_id, name }) => (
+              <code key={option_id}>{plain(name)}</code>
+            ))}
+            <span className="muted">{t("approvals.remembers")}</span>
+          </dd>
+        </div>
+      )}
       <div>
         <dt>{t("approvals.where")}</dt>
         <dd>
@@ -266,6 +272,28 @@ function Parts({ request }: { request: ApprovalRequest }): JSX.Element {
         )}
       </div>
     </dl>
+  );
+}
+
+/** The parts that nobody said yes to yet. */
+function Decide({ request }: { request: ApprovalRequest }): JSX.Element {
+  const t = useT();
+  const parts = request.segments.filter(({ verdict }) => verdict !== "allow");
+  return (
+    <div>
+      <dt>{t("approvals.decide")}</dt>
+      <dd>
+        {parts.map(({ text, verdict, reason, rule }, at) => (
+          <div key={at} className="request-part">
+            <span className={verdict === "deny" ? "badge bad" : "badge warn"}>
+              {t(verdict === "deny" ? "approvals.deny" : "approvals.ask")}
+            </span>
+            {text === request.command ? <span>{t("approvals.whole")}</span> : <code>{plain(text)}</code>}
+            {(reason ?? rule) != null && <span className="muted">{reason ?? rule}</span>}
+          </div>
+        ))}
+      </dd>
+    </div>
   );
 }
 

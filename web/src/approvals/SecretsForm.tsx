@@ -5,12 +5,13 @@ import { Button } from "../ui/Button";
 interface Props {
   /** Of variables, as the daemon says. */
   names: readonly string[];
+  submit: string;
   onCancel: () => void;
   onSubmit: (values: Record<string, string>) => void;
 }
 
 /** Asks for the values of secrets, which live as long as this form is shown and are not for the browser to remember. */
-export function SecretsForm({ names, onCancel, onSubmit }: Props): JSX.Element {
+export function SecretsForm({ names, submit, onCancel, onSubmit }: Props): JSX.Element {
   const t = useT();
   const id = useId();
   const [values, setValues] = useState<Record<string, string>>({});
@@ -42,7 +43,7 @@ export function SecretsForm({ names, onCancel, onSubmit }: Props): JSX.Element {
       ))}
       <div className="request-answers">
         <Button type="submit" kind="primary" disabled={!isWhole}>
-          {t("approvals.supply")}
+          {submit}
           <kbd aria-hidden="true">↵</kbd>
         </Button>
         <Button kind="quiet" onClick={onCancel}>

@@ -153,9 +153,12 @@ export function placeOf({ session_name, session_id, terminal_id }: ApprovalReque
   return session_name ?? session_id ?? terminal_id ?? "";
 }
 
-/** Whether something else may be run in its place: a terminal is opened as it was asked for, or not. */
+/**
+ * Whether something else may be run in its place: a terminal is opened as it was asked for, or not, and what an agent wants
+ * to do itself is its own.
+ */
 export function isEditable(request: ApprovalRequest): boolean {
-  return request.terminal_id == null;
+  return request.terminal_id == null && request.permission == null;
 }
 
 /** What a name stands for: a file, or what else; `odd` when it is not what one takes it for. */

@@ -1,8 +1,9 @@
 /** The profiles that sessions are created from: the operator's, and those of a workspace, with what is wrong with them. */
 import { useCallback, useEffect, useState, type JSX } from "react";
 import type { CaseError, CaseInfo } from "../api/types";
-import { isOperator, useDaemonInfo } from "../api/daemon";
+import { can, isOperator, useDaemonInfo } from "../api/daemon";
 import { call, told } from "../api/http";
+import { begin, withAgents } from "../chat/cases";
 import { useWorkspaces } from "../files/workspaces";
 import { useT, type Key } from "../i18n";
 import { Button } from "../ui/Button";
@@ -22,6 +23,7 @@ export default function CasesPage(): JSX.Element {
   const workspaces = useWorkspaces();
   const [workspace, setWorkspace] = useState("");
   const { cases, leftOut, failure, refresh } = useCases(workspace);
+  const agents = useAgents(cases, workspace);
   return (
     <div className="page-body">
       <div className="page-head">
@@ -50,7 +52,13 @@ export default function CasesPage(): JSX.Element {
       )}
       {cases?.length === 0 && <p className="card muted empty">{t("cases.empty")}</p>}
       {cases?.map((one) => (
-        <Case key={`${one.source} ${one.digest ?? ""}`} one={one} workspace={workspace} onChange={refresh} />
+        <Case
+          key={`${one.source} ${one.digest ?? ""}`}
+          one={one}
+          hasAgent={agents.has(one.source)}
+          workspace={workspace}
+          onChange={refresh}
+        />
       ))}
       {leftOut > 0 && <p className="warn-text">{t("cases.leftOut", { n: leftOut })}</p>}
     </div>
@@ -82,10 +90,12 @@ function useCases(workspace: string): {
 
 function Case({
   one,
+  hasAgent,
   workspace,
   onChange,
 }: {
   one: CaseInfo;
+  hasAgent: boolean;
   workspace: string;
   onChange: () => void;
 }): JSX.Element {
@@ -99,6 +109,7 @@ function Case({
         <span className={`badge ${standing.badge}`}>{t(standing.label)}</span>
         {one.default && <span className="badge busy">{t("cases.default")}</span>}
         <span className="case-space" />
+        {hasAgent && <TalkTo one={one} workspace={workspace} />}
         <Trust one={one} workspace={workspace} onChange={onChange} />
       </div>
       {one.description != null && <p>{one.description}</p>}
@@ -119,6 +130,38 @@ function Case({
       )}
       {errors.length === 0 && <Fields one={one} workspace={workspace} />}
     </article>
+  );
+}
+
+/** The files of those whose agent can be talked to. */
+function useAgents(cases: readonly CaseInfo[] | null, workspace: string): ReadonlySet<string> {
+  const [found, setFound] = useState<ReadonlySet<string>>(new Set());
+  const isThere = can(useDaemonInfo(), "agent.send_message");
+  useEffect(() => {
+    if (cases === null || !isThere) return;
+    let isOver = false;
+    void withAgents(cases, workspace).then((named) => {
+      if (!isOver) setFound(new Set(named.map(({ source }) => source)));
+    });
+    return () => {
+      isOver = true;
+    };
+  }, [cases, workspace, isThere]);
+  return found;
+}
+
+function TalkTo({ one, workspace }: { one: CaseInfo; workspace: string }): JSX.Element {
+  const t = useT();
+  const talk = () => {
+    const place = one.origin === "workspace" ? placed(workspace) : {};
+    begin({ case_id: one.case_id, ...place }).catch((error: unknown) =>
+      toast(told(error), { kind: "error" }),
+    );
+  };
+  return (
+    <Button icon="chat" onClick={talk}>
+      {t("chat.talk")}
+    </Button>
   );
 }
 

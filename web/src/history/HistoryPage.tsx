@@ -26,6 +26,7 @@ export default function HistoryPage({ session }: { session: string | undefined }
             <span className="muted">
               {t("history.of")} <To route={{ page: "session", id: session }}>{session}</To>
             </span>
+            <ToChat key={session} session={session} />
             <IconButton icon="close" label={t("history.all")} onClick={() => go({ page: "history" })} />
           </>
         )}
@@ -34,6 +35,20 @@ export default function HistoryPage({ session }: { session: string | undefined }
       <Entries key={`${session ?? ""} ${query}`} session={session} query={query} />
     </div>
   );
+}
+
+/** What was said is no command: it has a page of its own. */
+function ToChat({ session }: { session: string }): JSX.Element | null {
+  const t = useT();
+  const [hasAgent, setHasAgent] = useState(false);
+  useEffect(() => {
+    call("session.info", { session_id: session }).then(
+      ({ agent }) => setHasAgent(agent != null),
+      // The daemon has forgotten the session; then there is nothing to lead to.
+      () => undefined,
+    );
+  }, [session]);
+  return hasAgent ? <To route={{ page: "chat", session }}>{t("nav.chat")}</To> : null;
 }
 
 function Search({ onSearch }: { onSearch: (query: string) => void }): JSX.Element {

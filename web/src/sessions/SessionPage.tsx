@@ -29,7 +29,7 @@ export default function SessionPage({ id }: { id: string }): JSX.Element {
         <h1>{session?.name ?? id}</h1>
         {session !== null && <StatePill state={session.state} />}
         {session !== null && <Facts session={session} />}
-        <Ways id={id} />
+        <Ways id={id} hasAgent={session?.agent != null} />
         {session !== null && <Actions session={session} />}
       </div>
       {failure !== null && <p className="danger-text session-failure">{failure}</p>}
@@ -97,11 +97,12 @@ function Facts({ session }: { session: SessionInfo }): JSX.Element {
 }
 
 /** To what else there is of this session, if the daemon has it. */
-function Ways({ id }: { id: string }): JSX.Element {
+function Ways({ id, hasAgent }: { id: string; hasAgent: boolean }): JSX.Element {
   const t = useT();
   const info = useDaemonInfo();
   return (
     <>
+      {hasAgent && <To route={{ page: "chat", session: id }}>{t("nav.chat")}</To>}
       {can(info, "fs.list") && (
         <To route={{ page: "files", of: { kind: "session", id } }}>{t("nav.files")}</To>
       )}

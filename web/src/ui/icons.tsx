@@ -4,6 +4,8 @@ import type { JSX } from "react";
 const paths = {
   terminal: "M2.5 3.5h11v9h-11zM5 6.5 7 8l-2 1.5M8.5 10h2.5",
   sessions: "M2.5 4h11M2.5 8h11M2.5 12h7",
+  chat: "M2.5 3.5h11v7.5h-6L4.5 13.5V11h-2zM5.5 6.2h5M5.5 8.4h3",
+  send: "M8 13V3.5M4 7.5l4-4 4 4",
   approvals: "M8 2 3 4v4c0 3 2.2 5 5 6 2.8-1 5-3 5-6V4zM6 8l1.5 1.5L10.2 6.5",
   diagnostics: "M2 8.5h2.5L6.5 4l3 8.5 2-4H14",
   welcome:

@@ -1,5 +1,6 @@
 /** One screen: what this is, ready-made starting points, and what to paste elsewhere. */
 import { useEffect, useId, useState, type JSX, type KeyboardEvent } from "react";
+import { can, useDaemonInfo } from "../api/daemon";
 import { call, told } from "../api/http";
 import { tellIfHeld } from "../approvals/held";
 import { useT, type Key } from "../i18n";
@@ -21,6 +22,7 @@ const ways: { label: Key; text: Key; snippet: ((place: Place) => string) | null 
 
 export default function WelcomePage(): JSX.Element {
   const t = useT();
+  const info = useDaemonInfo();
   useEffect(() => welcomed.set(true), []);
   return (
     <div className="page-body welcome">
@@ -31,9 +33,11 @@ export default function WelcomePage(): JSX.Element {
       <section aria-label={t("welcome.start")}>
         <h2>{t("welcome.start")}</h2>
         <div className="starts">
-          {starts.map((start) => (
-            <StartCard key={start.title} start={start} />
-          ))}
+          {starts
+            .filter(({ needs }) => needs === undefined || can(info, needs))
+            .map((start) => (
+              <StartCard key={start.title} start={start} />
+            ))}
         </div>
       </section>
       <section aria-label={t("welcome.elsewhere")}>

@@ -1,6 +1,7 @@
 /** Ready-made starting points: each makes something that works today and takes the person there. */
 import { ApiError, call } from "../api/http";
 import { DEFAULT_WORKSPACE, go } from "../app/router";
+import type { Methods } from "../api/types";
 import type { Key } from "../i18n";
 import type { IconName } from "../ui/icons";
 
@@ -8,6 +9,8 @@ export interface Start {
   icon: IconName;
   title: Key;
   text: Key;
+  /** It is there when the daemon has this. */
+  needs?: keyof Methods;
   run: () => Promise<void>;
 }
 
@@ -43,6 +46,16 @@ export const starts: Start[] = [
     title: "welcome.scratchTitle",
     text: "welcome.scratchText",
     run: async () => go({ page: "session", id: await session("scratch") }),
+  },
+  {
+    icon: "chat",
+    title: "welcome.agentTitle",
+    text: "welcome.agentText",
+    needs: "agent.send_message",
+    run: () => {
+      go({ page: "chat" });
+      return Promise.resolve();
+    },
   },
   {
     icon: "play",

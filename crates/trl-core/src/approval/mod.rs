@@ -18,7 +18,7 @@ use trl_proto::hitl::{ApprovalBoundary, ApprovalRequest, Executable, RequestStat
 use trl_proto::{Error, ErrorCode, RequestId};
 
 pub use self::book::Book;
-pub(crate) use self::desk::storage;
+pub use self::desk::storage;
 pub use self::desk::{Asking, Desk, Detached, Elsewhere, Plan};
 pub use self::rules::Rules;
 use crate::sandbox::Boundary;
@@ -56,6 +56,8 @@ pub enum Subject {
     Shell,
     /// A change to this file.
     Write(String),
+    /// What an agent wants to do itself: no rule can tell what that is.
+    Permission,
 }
 
 /// All that a person is asked about.
@@ -96,6 +98,19 @@ impl Judgement {
     /// Nobody wrote any rules.
     pub fn allowed() -> Self {
         Self { verdict: Verdict::Allow, segments: Vec::new(), names: Vec::new(), reason: None }
+    }
+
+    /// A person is asked, whatever it is.
+    pub fn asked(shown: &str) -> Self {
+        let segment = Segment {
+            text: shown.into(),
+            at: None,
+            verdict: Verdict::Ask,
+            rule: None,
+            reason: None,
+            would_allow: None,
+        };
+        Self { verdict: Verdict::Ask, segments: vec![segment], names: Vec::new(), reason: None }
     }
 
     /// A person has to look at it, whatever the rules say.

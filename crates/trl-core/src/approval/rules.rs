@@ -115,6 +115,7 @@ impl Rules {
             Subject::Typed(argv) => self.judge_terminal(argv, env),
             Subject::Shell => self.judge_shell(shown, env),
             Subject::Write(path) => self.judge_write(root, path),
+            Subject::Permission => Judgement::asked(shown),
         }
     }
 

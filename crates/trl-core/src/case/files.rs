@@ -12,9 +12,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{CWD, Dir, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
 use rustix::io::Errno;
 use trl_proto::case::{CaseError, CaseOrigin};
+use trl_sys::files::{LOOK, Way, open_beneath};
 
 use super::check::{ID_RULE, valid_id};
 use super::parse::{LARGEST, too_large, whole};
@@ -171,9 +172,8 @@ impl Version {
 
 /// Through no link, and out of `dir` by no means.
 fn beneath(dir: &Path, path: &str, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
-    let base = openat(CWD, dir, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    openat2(&base, path, flags, Mode::empty(), resolve)
+    let base = openat(CWD, dir, LOOK | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    open_beneath(&base, Path::new(path), flags, Way::AcrossMounts)
 }
 
 fn unopened(errno: Errno) -> CaseError {
@@ -266,8 +266,7 @@ mod tests {
         symlink(outside.path().join("a.yaml"), shelf.path("a")).unwrap();
         assert_eq!(refused(&shelf, "a"), "it is reached through a symbolic link");
         // a pipe nobody writes to holds nobody up
-        rustix::fs::mknodat(CWD, shelf.path("p"), rustix::fs::FileType::Fifo, Mode::from_raw_mode(0o600), 0)
-            .unwrap();
+        trl_sys::fifo::make(&shelf.path("p")).unwrap();
         assert_eq!(refused(&shelf, "p"), "it is no regular file");
         for odd in ["../a", "..", "/etc/passwd", "a/b", ""] {
             assert!(shelf.open(odd).unwrap().is_none(), "{odd}");

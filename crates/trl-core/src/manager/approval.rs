@@ -8,12 +8,13 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 use trl_proto::exec::Approval;
 use trl_proto::hitl::{ApprovalBoundary, ApprovalRequest, RespondParams, Verdict};
+use trl_proto::runtime::{HOST, RuntimeWish};
 use trl_proto::session::{CreateParams, SessionState};
 use trl_proto::{CheckpointId, Error, ErrorCode, ExecutionId, RequestId, SessionId, TerminalId};
 use trl_store::redact::Redactor;
 
-use super::executions::Judging;
-use super::{Caller, Manager};
+use super::executions::{Judging, Standing};
+use super::{Caller, CaseWish, Manager};
 use crate::approval::rules::{Around, At};
 use crate::approval::{
     Answer, Asked, Asking, Detached, Doubt, Elsewhere, Judgement, Plan, Question, Rules, Subject, denied,
@@ -174,6 +175,7 @@ impl Manager {
             max_own_sessions: usize::MAX,
             widening: Widening::Refused,
             judging: Judging::ByRules,
+            standing: Standing::Outside,
         };
         let opened = self.open(&id, None, &caller, detached.checkpoint.as_ref()).await;
         let outcome = match opened {
@@ -208,6 +210,7 @@ impl Manager {
             tries: 0,
             clearance: Clearance {
                 mode: Approval::Return,
+                standing: Standing::Outside,
                 origin: request.origin.as_str().into(),
                 approved: Some(match edited {
                     None => Approved::Shown(request.executables.clone()),
@@ -258,6 +261,7 @@ impl Manager {
             mode: write.mode,
             plan: None,
             redactor,
+            permission: None,
         };
         self.engine.records.handed_on().await;
         self.engine.desk.ask(asking).await
@@ -293,6 +297,9 @@ impl Manager {
 impl Elsewhere for Manager {
     /// By the rules of its session, or by those for everything when that is gone.
     async fn judge(&self, request: &ApprovalRequest) -> Judgement {
+        if request.permission.is_some() {
+            return Judgement::asked(&request.command);
+        }
         if let Some(id) = &request.session_id {
             self.recalled().await;
             self.remember(id).await;
@@ -336,16 +343,43 @@ pub(super) struct Given {
     argv: Option<Vec<String>>,
 }
 
-impl Given {
-    pub(super) fn of(params: &CreateParams) -> Self {
-        Self { env: names_of(params.env.as_ref(), params.secret_env.as_ref()), argv: params.argv.clone() }
-    }
+/// Variables that come with something, and what else decides which of them change anything.
+pub(super) struct Brought<'a> {
+    pub(super) env: Option<&'a Env>,
+    pub(super) secret: Option<&'a Env>,
+    pub(super) case: Option<&'a Case>,
+    pub(super) runtime: Option<&'a RuntimeWish>,
 }
 
-/// The names of variables that come with something.
-pub(super) fn names_of(env: Option<&Env>, secret: Option<&Env>) -> Env {
-    let names = env.into_iter().chain(secret).flat_map(|env| env.keys());
-    names.map(|name| (name.clone(), String::new())).collect()
+impl Manager {
+    /// The names of variables that come with something. One that says what is so anyhow changes nothing: what everything
+    /// here gets, such as PATH, and what the daemon itself was started with. What is so elsewhere is not known here.
+    pub(super) fn names_of(&self, brought: &Brought<'_>) -> Env {
+        let inherited = &self.engine.inherited;
+        let here = brought.runtime.and_then(RuntimeWish::name) == Some(HOST);
+        let base = inherited.base(&self.engine.settings.pass_env);
+        let of_case = brought.case.and_then(|case| case.spec.env.as_ref());
+        let is_so = |name: &str, value: &str| {
+            let usual = base.get(name).map(String::as_str).or_else(|| inherited.get(name));
+            here && usual == Some(value) && of_case.is_none_or(|env| !env.contains_key(name))
+        };
+        let all = brought.env.into_iter().chain(brought.secret).flatten();
+        all.filter(|(name, value)| !is_so(name, value))
+            .map(|(name, _)| (name.clone(), String::new()))
+            .collect()
+    }
+
+    /// What a request for a session brings.
+    pub(super) fn given_by(&self, params: &CreateParams) -> Result<Given, Error> {
+        let case = self.case_for(CaseWish::of(params))?;
+        let env = self.names_of(&Brought {
+            env: params.env.as_ref(),
+            secret: params.secret_env.as_ref(),
+            case: case.as_deref(),
+            runtime: params.runtime.as_ref(),
+        });
+        Ok(Given { env, argv: params.argv.clone() })
+    }
 }
 
 /// A shell that did not come with the system may be any program.
@@ -378,5 +412,6 @@ fn asking(fresh: &Fresh<'_>, judgement: Judgement, rules: Arc<Rules>, caller: &C
         mode: fresh.mode,
         plan: None,
         redactor: fresh.redactor.clone(),
+        permission: None,
     }
 }

@@ -34,6 +34,17 @@ pub struct Caller {
     /// May it ask for more than the settings give?
     pub widening: Widening,
     pub judging: Judging,
+    pub standing: Standing,
+}
+
+/// Where somebody stands to the message a session's agent works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Standing {
+    /// The session is busy with it.
+    #[default]
+    Outside,
+    /// It is the agent that asks.
+    Agent,
 }
 
 /// Whether the rules hold for what somebody wants to run.
@@ -183,6 +194,7 @@ impl Manager {
             clearance: Clearance {
                 mode: params.approval.unwrap_or_default(),
                 origin: Arc::clone(&caller.name),
+                standing: caller.standing,
                 ..Clearance::default()
             },
             beginning: None,
@@ -217,7 +229,7 @@ impl Manager {
                     return Ok((id.clone(), cancelled));
                 }
                 match &execution.place {
-                    Place::Session(session) => self.find(session)?,
+                    Place::Session(session) | Place::Beside { host: session, .. } => self.find(session)?,
                     Place::Terminal(terminal) => {
                         self.terminal(terminal)?.end("cancelled on request", Early::Cancelled, grace).await;
                         let finished = execution.wait().await?;
@@ -314,7 +326,7 @@ impl Manager {
 
     /// Leaves no trace of one that is over, nor of the session it had to itself.
     pub fn forget(&self, execution: &Execution) {
-        if let Place::Session(id) = &execution.place {
+        if let Place::Session(id) | Place::Beside { host: id, .. } = &execution.place {
             self.sessions().remove(id);
         }
         self.engine.executions.forget(&execution.id);
@@ -327,7 +339,9 @@ impl Manager {
             return Err(Error::new(ErrorCode::ExecutionNotFound, format!("{id} is over")));
         }
         Ok(match &execution.place {
-            Place::Session(session) => Host::Session(self.find(session)?),
+            Place::Session(session) | Place::Beside { host: session, .. } => {
+                Host::Session(self.find(session)?)
+            }
             Place::Terminal(terminal) => Host::Terminal(self.terminal(terminal)?),
         })
     }

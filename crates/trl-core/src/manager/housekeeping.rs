@@ -58,7 +58,7 @@ impl Manager {
         for session in all {
             let (state, active) = {
                 let public = session.public();
-                (public.state, public.last_activity.monotonic)
+                (public.shown(), public.last_activity.monotonic)
             };
             let resting = matches!(state, SessionState::Idle | SessionState::Ready);
             let alive = resting || matches!(state, SessionState::Running | SessionState::WaitingHitl);
@@ -84,7 +84,7 @@ impl Manager {
         let rests = |session: &Arc<Session>| {
             let public = session.public();
             let since = public.last_activity.monotonic;
-            let resting = matches!(public.state, SessionState::Idle | SessionState::Ready);
+            let resting = matches!(public.shown(), SessionState::Idle | SessionState::Ready);
             (resting && now.saturating_duration_since(since) >= AT_REST).then_some(since)
         };
         let all: Vec<Arc<Session>> = self.sessions().values().cloned().collect();

@@ -105,6 +105,7 @@ impl Keys {
             idempotency_key: None,
             on_disconnect: None,
             queue: None,
+            follow: None,
             yield_ms: None,
             ..params.clone()
         };

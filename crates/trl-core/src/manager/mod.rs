@@ -1,13 +1,14 @@
 //! All sessions of one daemon: finding them, making them within limits, ending them.
 //!
 //! - here: sessions. - [`executions`]: running commands and asking about them; [`start`]: fresh processes as well.
-//! - [`checkpoints`]: a session's state, kept and given back.
+//! - [`beside`]: programs beside a session's shell, and its agent. - [`checkpoints`]: a session's state, kept and given back.
 //! - [`terminals`]: the same for terminals. - [`cases`]: what their cases say.
 //! - [`runtimes`]: the places they live in. - [`gateway`]: what a gateway asks of an engine behind a link.
 //! - [`recall`]: sessions of earlier daemons; [`history`]: what was run.
 //! - [`housekeeping`]: what time does to them, and how the daemon ends.
 
 mod approval;
+mod beside;
 mod cases;
 mod checkpoints;
 mod executions;
@@ -34,9 +35,10 @@ use trl_store::Durability;
 use trl_sys::tree;
 
 pub use self::approval::Write;
-use self::approval::{Gate, Given, Later};
+use self::approval::{Gate, Later};
+pub use self::beside::{Aside, Streams, What};
 pub use self::cases::CaseWish;
-pub use self::executions::{Caller, Judging, checked_output_bytes, parse_signal};
+pub use self::executions::{Caller, Judging, Standing, checked_output_bytes, parse_signal};
 use self::idempotency::Keys;
 use self::pressure::Pressure;
 pub use self::runtimes::Leaving;
@@ -150,7 +152,7 @@ impl Manager {
         let most = caller.max_own_sessions;
         let gone = [SessionState::Uninitialized, SessionState::Closed, SessionState::Terminated];
         let lives = |s: &Arc<Session>| !gone.contains(&s.state());
-        let own = |s: &&Arc<Session>| s.spec.owner == caller.name && lives(s);
+        let own = |s: &&Arc<Session>| s.spec.owner == caller.name && s.spec.beside.is_none() && lives(s);
         let terminals =
             || self.terminals().values().filter(|t| t.spec.owner == caller.name && !t.is_over()).count();
         if most < self.seats.limit() && self.sessions().values().filter(own).count() + terminals() >= most {
@@ -169,7 +171,7 @@ impl Manager {
 
     /// Starts a session; returns when its program is up, or when a person has been asked. A failure leaves nothing.
     pub async fn create(self: &Arc<Self>, params: CreateParams, caller: &Caller) -> Result<Created, Error> {
-        let (given, mode) = (Given::of(&params), params.approval.unwrap_or_default());
+        let (given, mode) = (self.given_by(&params)?, params.approval.unwrap_or_default());
         let spec = self.resolve(params, caller).await?;
         let later = match self.gate_session(&spec, &given, mode, caller).await? {
             Gate::Open => return Ok(Created::Up(self.create_as(spec, caller, Keeping::Recorded).await?)),
@@ -226,7 +228,7 @@ impl Manager {
         let session = Session::new(spec, rules, keeping);
         let id = session.spec.id.clone();
         let execution = direct.as_ref().map(|order| Arc::clone(&order.execution));
-        if let Some(execution) = &execution {
+        if let Some(execution) = execution.as_ref().filter(|_| !session.spec.is_agent()) {
             self.engine.executions.add(execution);
         }
         let (created, up) = oneshot::channel();
@@ -265,7 +267,12 @@ impl Manager {
                 filter.workspace_id.is_none() || filter.workspace_id == session.spec.workspace;
             let name_fits = filter.name.is_none() || session.spec.name == filter.name;
             let place_fits = filter.runtime.as_ref().is_none_or(|name| name == session.spec.runtime_name());
-            let fits = state_fits && case_fits && workspace_fits && name_fits && place_fits;
+            let fits = session.spec.beside.is_none()
+                && state_fits
+                && case_fits
+                && workspace_fits
+                && name_fits
+                && place_fits;
             fits && filter.label.as_deref().is_none_or(|l| has_label(&session.spec.labels, l))
         };
         let mut found: Vec<_> = self.sessions().values().filter(|s| wanted(s)).cloned().collect();
@@ -378,6 +385,7 @@ impl Manager {
             return Ok(());
         }
         let _ = over.await;
+        self.end_besides(&session.spec.id).await;
         Ok(())
     }
 
@@ -394,7 +402,9 @@ impl Manager {
     /// Whether a process there is behind a boundary, which the daemon is not to be a way round.
     pub fn is_sandboxed(&self, origin: &Origin) -> bool {
         match origin {
-            Origin::Inside(id) => self.sessions().get(id).is_some_and(|s| s.spec.sandbox.is_some()),
+            Origin::Inside(id) | Origin::OfAgent(id) => {
+                self.sessions().get(id).is_some_and(|s| s.spec.sandbox.is_some())
+            }
             Origin::InTerminal(id) => self.terminals().get(id).is_some_and(|t| t.spec.sandbox.is_some()),
             Origin::Outside | Origin::Unknown => false,
         }
@@ -403,7 +413,7 @@ impl Manager {
     /// Where a process stands: inside a session or terminal when it is below its keeper.
     pub fn origin_of(&self, pid: i32) -> Origin {
         let mut keepers: HashMap<i32, Origin> =
-            self.sessions().values().map(|s| (s.keeper(), Origin::Inside(s.spec.id.clone()))).collect();
+            self.sessions().values().map(|s| (s.keeper(), origin_in(&s.spec))).collect();
         keepers
             .extend(self.terminals().values().map(|t| (t.keeper(), Origin::InTerminal(t.spec.id.clone()))));
         keepers.remove(&0);
@@ -431,9 +441,18 @@ impl Manager {
 pub enum Origin {
     Outside,
     Inside(SessionId),
+    /// The agent of this session, or something that one started.
+    OfAgent(SessionId),
     InTerminal(TerminalId),
     /// It is gone already, or its session is: nobody can say who it was.
     Unknown,
+}
+
+fn origin_in(spec: &Spec) -> Origin {
+    match &spec.beside {
+        None => Origin::Inside(spec.id.clone()),
+        Some(beside) => Origin::OfAgent(beside.session.clone()),
+    }
 }
 
 /// Without its case a session would have other rules.

@@ -280,6 +280,7 @@ fn spec_of(engine: &Engine, record: SessionRecord) -> Spec {
         sandbox: Boundary::None,
         elsewhere: known.map(|runtime| Elsewhere { runtime, is_apart: false }),
         origin: Arc::new(origin),
+        beside: None,
     };
     spec.adopt(id, case);
     if spec.origin.runtime.is_some() {

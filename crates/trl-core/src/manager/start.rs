@@ -12,12 +12,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use trl_proto::exec::{Approval, RunParams};
+use trl_proto::runtime::HOST;
 use trl_proto::session::CreateParams;
-use trl_proto::start::{StartParams, StartStdin, StdinName};
+use trl_proto::start::{StartParams, StartStdin, StderrTo, StdinName};
 use trl_proto::text::decode;
 use trl_proto::{Error, terminal};
 
-use super::approval::{Fresh, Gate, Later, names_of};
+use super::approval::{Brought, Fresh, Gate, Later};
 use super::executions::{Caller, checked_output_bytes, foreign_runtime, foreign_sandbox};
 use super::idempotency::Claim;
 use super::{CaseWish, Manager};
@@ -111,7 +112,7 @@ impl Manager {
         let (shown, argv) = words(&params, case.as_deref())?;
         let text = params.command.as_ref().map(|_| argv[0].clone());
         let mode = params.approval.unwrap_or_default();
-        let own_env = names_of(params.env.as_ref(), params.secret_env.as_ref());
+        let own_env = self.names_of(&brought(&params, case.as_deref()));
         let asked_argv = argv.clone();
         let create = CreateParams {
             argv: Some(argv),
@@ -129,8 +130,15 @@ impl Manager {
             ..CreateParams::default()
         };
         let mut spec = self.resolve_under(case, create, caller).await?;
-        if let (Program::Direct { reads, .. }, Stdin::Null) = (&mut spec.program, &stdin) {
-            *reads = Reads::Nothing;
+        let joined = params.stderr.unwrap_or_default();
+        if joined == StderrTo::Stdout && spec.runtime_name() != HOST {
+            return Err(Error::invalid("`stderr` is for processes here").hint("2>&1 in the command does it"));
+        }
+        if let Program::Direct { reads, errors, .. } = &mut spec.program {
+            *errors = joined;
+            if stdin == Stdin::Null {
+                *reads = Reads::Nothing;
+            }
         }
         let execution = spec.execution(&shown, (self.engine.log(bytes), self.engine.log(bytes)));
         announce(&execution);
@@ -173,7 +181,13 @@ impl Manager {
     }
 
     /// A fresh process that a person was asked about.
-    async fn start_when_answered(&self, mut spec: Spec, mut order: Order, caller: Caller, later: Later) {
+    pub(super) async fn start_when_answered(
+        &self,
+        mut spec: Spec,
+        mut order: Order,
+        caller: Caller,
+        later: Later,
+    ) {
         order.clearance.request = Some(later.request.clone());
         let execution = Arc::clone(&order.execution);
         let refused = match later.answer.await.unwrap_or(Answer::Cancelled) {
@@ -199,12 +213,15 @@ impl Manager {
         caller: &Caller,
         announce: impl FnOnce(&Arc<Execution>),
     ) -> Result<Arc<Execution>, Error> {
+        if params.stderr.is_some() {
+            return Err(Error::invalid("`stderr` is for pipes; a terminal has one stream"));
+        }
         let bytes = checked_output_bytes(params.max_output_bytes)?;
         let timeout = seconds(params.timeout_s, "timeout_s")?.unwrap_or(Duration::ZERO);
         let case = self.case_for(wish(&params))?;
         let (shown, argv) = words(&params, case.as_deref())?;
         let asked = params.approval.unwrap_or_default();
-        let own_env = names_of(params.env.as_ref(), params.secret_env.as_ref());
+        let own_env = self.names_of(&brought(&params, case.as_deref()));
         let create = terminal::CreateParams {
             approval: Some(if asked == Approval::Return { Approval::Wait } else { asked }),
             argv: Some(argv),
@@ -264,6 +281,11 @@ fn judged(shell: Option<&str>, program: &Program, asked: &[String]) -> Result<Su
     let Program::Direct { argv, .. } = program else { return Err(Error::internal("not a direct command")) };
     let kind = shell.and_then(|_| Kind::detect(Path::new(&argv[0])));
     Ok(kind.map_or_else(|| Subject::Argv(asked.to_vec()), Subject::Text))
+}
+
+fn brought<'a>(params: &'a StartParams, case: Option<&'a Case>) -> Brought<'a> {
+    let (env, secret) = (params.env.as_ref(), params.secret_env.as_ref());
+    Brought { env, secret, case, runtime: params.runtime.as_ref() }
 }
 
 fn wish(params: &StartParams) -> CaseWish<'_> {
@@ -328,6 +350,7 @@ fn in_session(params: StartParams) -> Result<RunParams, Error> {
         ("tty", params.tty == Some(true)),
         ("cols", params.cols.is_some()),
         ("rows", params.rows.is_some()),
+        ("stderr", params.stderr.is_some()),
         ("secret_env", params.secret_env.is_some()),
         ("pass_env", params.pass_env.is_some()),
         ("name", params.name.is_some()),

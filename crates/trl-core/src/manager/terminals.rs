@@ -8,7 +8,7 @@ use trl_proto::exec::Approval;
 use trl_proto::terminal::{CreateParams, ListParams};
 use trl_proto::{Error, ErrorCode, TerminalId};
 
-use super::approval::{Fresh, Gate, names_of};
+use super::approval::{Brought, Fresh, Gate};
 use super::{Caller, Manager};
 use crate::approval::{Subject, boundary};
 use crate::env::Env;
@@ -31,7 +31,12 @@ impl Manager {
             return Err(Error::invalid("a terminal waits for approval, or fails")
                 .hint("approval: \"wait\" or \"fail\"; exec.start with tty: true can return"));
         }
-        let env = names_of(params.env.as_ref(), params.secret_env.as_ref());
+        let env = self.names_of(&Brought {
+            env: params.env.as_ref(),
+            secret: params.secret_env.as_ref(),
+            case: None,
+            runtime: None,
+        });
         let spec = self.resolve_terminal(params, caller).await?;
         self.clear_terminal(&spec, None, (mode, &env), caller).await?;
         self.bring_up_terminal(spec, None, caller).await

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::Mode;
 
 use crate::seats::{Seat, Seats};
 
@@ -32,8 +32,7 @@ impl Spill {
     }
 
     fn open(dir: &Path) -> io::Result<File> {
-        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-        Ok(File::from(rustix::fs::open(dir, flags, Mode::RUSR | Mode::WUSR)?))
+        Ok(File::from(trl_sys::files::unlinked(dir, Mode::RUSR | Mode::WUSR)?))
     }
 
     pub(super) fn len(&self) -> u64 {

@@ -86,7 +86,7 @@ impl Recorder {
     /// A command is about to run: should the daemon be killed, the next one knows that it was.
     pub fn about_to_begin(&self, session: &Session, order: &mut Order) {
         let Some(store) = &self.store else { return };
-        if order.execution.is_noted() || order.beginning.is_some() {
+        if session.spec.is_agent() || order.execution.is_noted() || order.beginning.is_some() {
             return;
         }
         if self.tally.waiting.load(Ordering::Relaxed) >= MOST_WAITING {

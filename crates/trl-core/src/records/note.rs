@@ -139,7 +139,7 @@ impl Beginning {
         let cut = (command.len() < text.len()).then_some(text.len() as u64);
         let new = NewExecution {
             id: execution.id.clone(),
-            session_id: session.spec.id.clone(),
+            session_id: session.spec.told_as().clone(),
             owner: session.spec.owner.to_string(),
             request_id: order.clearance.request.clone(),
             command,

@@ -14,9 +14,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
+use trl_sys::machine;
 
-/// The program that runs, also when its file was replaced since.
-pub const OWN: &str = "/proc/self/exe";
 /// What it is called in its place.
 pub const NAME: &str = "trl";
 /// So many stay: this one, and those of daemons that are updated later.
@@ -38,12 +37,12 @@ pub fn digest_of(mut from: impl Read) -> io::Result<String> {
 
 /// Of the program that runs.
 pub fn own_digest() -> io::Result<String> {
-    digest_of(File::open(OWN)?)
+    digest_of(File::open(machine::own_program()?)?)
 }
 
 /// Takes the place that belongs to this digest, if it is ours.
 pub fn settle(digest: &str) -> io::Result<PathBuf> {
-    settle_file(&fs::read_link(OWN)?, digest)
+    settle_file(&machine::own_file()?, digest)
 }
 
 fn settle_file(file: &Path, digest: &str) -> io::Result<PathBuf> {

@@ -20,6 +20,7 @@ use trl_link::{Identity, Key, Limits, Side, Urgency};
 use trl_proto::far::Greeting;
 use trl_proto::{Error, ErrorCode, PROTOCOL, random};
 use trl_sys::helper::Known;
+use trl_sys::machine;
 
 use super::line::{Cut, Line, Stand};
 use super::talk::{Calls, Talk};
@@ -31,6 +32,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Between two words about something that goes on.
 const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
+
+/// A link that only stumbled is back within this; what is to end there is not waited for any longer.
+const AWAY: Duration = Duration::from_secs(2);
 
 /// What keeps an engine from being up.
 #[derive(Debug, Clone, Default)]
@@ -200,6 +204,19 @@ impl Far {
         }
     }
 
+    /// Resolves when nobody can be asked to end anything: it has been away for a while. What is there ends when its strand
+    /// is seen to be gone, or with the engine's grace.
+    pub async fn out_of_reach(&self) {
+        let mut stand = self.stand.clone();
+        while stand.wait_for(|stand| *stand == Stand::Away).await.is_ok() {
+            let back = async { stand.wait_for(|stand| *stand != Stand::Away).await.is_ok() };
+            if tokio::time::timeout(AWAY, back).await.is_err() {
+                return;
+            }
+        }
+        std::future::pending().await
+    }
+
     /// Its engine ends everything, now or when it notices that nobody comes any more. Resolves when nothing is left that was
     /// made for it.
     pub async fn end(&self) {
@@ -338,10 +355,8 @@ impl Keeping {
 
 /// Whether its processes are among those of this machine.
 pub fn shares_processes(greeting: &Greeting) -> bool {
-    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let pid_ns =
-        std::fs::read_link("/proc/self/ns/pid").map(|at| at.display().to_string()).unwrap_or_default();
-    greeting.boot_id == boot_id.trim() && greeting.pid_ns == pid_ns
+    let (boot_id, namespace) = (machine::boot_id(), machine::process_namespace());
+    greeting.boot_id == boot_id && greeting.pid_ns == namespace
 }
 
 /// So that many that were cut off at once do not come back at once.

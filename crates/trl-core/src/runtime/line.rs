@@ -12,17 +12,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::MissedTickBehavior;
 use trl_link::{Breach, Event, Gone, Identity, Limits, Link, StreamId, Urgency};
+
+use super::reading;
 
 /// Between two ticks of the link: it asks after the first without a word, and gives a connection up after the fourth.
 const TICK: Duration = Duration::from_secs(5);
 /// What is handed to the operating system at once: it cannot be overtaken there.
 const HANDED: usize = 32 * 1024;
-/// What is read at once.
-const READ: usize = 32 * 1024;
+/// What a flood has made larger is given back when there is nothing to send.
+const IDLE: usize = 1024;
 
 /// How a line stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,12 +195,15 @@ impl Line {
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks.reset();
-        let (mut input, mut out, mut written) = (vec![0; READ], Vec::new(), 0);
+        let (mut out, mut written) = (Vec::new(), 0);
         loop {
             if written == out.len() {
                 out.clear();
                 written = 0;
                 self.lock().link.transmit(&mut out, HANDED);
+                if out.is_empty() && out.capacity() > IDLE {
+                    out = Vec::new();
+                }
                 if self.hear() == Heard::Silence {
                     return Cut::Silent;
                 }
@@ -211,10 +216,9 @@ impl Line {
                     Ok(bytes) => written += bytes,
                     Err(error) => return error.into(),
                 },
-                come = reader.read(&mut input) => match come {
-                    Ok(0) => return Cut::Closed(None),
-                    Ok(bytes) => {
-                        let taken = self.lock().link.receive(&input[..bytes]);
+                come = reading::piece(reader, |bytes| self.lock().link.receive(bytes)) => match come {
+                    Ok(None) => return Cut::Closed(None),
+                    Ok(Some(taken)) => {
                         self.hear();
                         if let Err(breach) = taken {
                             return Cut::Breach(breach);
@@ -384,6 +388,7 @@ impl Drop for Strand {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::io::AsyncReadExt;
     use trl_link::{Key, Side};
 
     fn side(side: Side, life: u64) -> (Line, Opened) {

@@ -8,7 +8,8 @@
 //!    for labels becomes names by [`choose`] (pure), of which the first that is reached is taken.
 //! 2. A [`Runtime`] has [`engines`] while somebody needs them: [`far`] reaches for one through a [`transport`], and keeps the
 //!    link. [`arrival`] is what our program does when it was copied to where it is needed.
-//! 3. [`mod@line`] is that link with tasks above it and bytes below; [`talk`] speaks the usual protocol on a strand of it.
+//! 3. [`mod@line`] is that link with tasks above it and bytes below; [`talk`] speaks the usual protocol on a strand of it. Both
+//!    share one buffer for all they read ([`reading`]).
 //! 4. [`session`] is the task of a session whose processes are there, [`terminal`] that of a terminal. Whoever sends it messages cannot tell.
 
 pub mod arrival;
@@ -17,6 +18,7 @@ mod engines;
 pub mod far;
 mod kept;
 pub mod line;
+mod reading;
 pub mod session;
 pub mod talk;
 pub mod terminal;
@@ -298,7 +300,12 @@ impl Runtimes {
     fn places(&self, wish: Option<&RuntimeWish>) -> Result<Vec<Arc<Runtime>>, Error> {
         let usual = RuntimeWish::Named(self.settings.usual.clone());
         match wish.unwrap_or(&usual) {
-            RuntimeWish::Named(name) if name == HOST => Ok(Vec::new()),
+            RuntimeWish::Named(name) if name == HOST && self.settings.host => Ok(Vec::new()),
+            RuntimeWish::Named(name) if name == HOST => {
+                Err(far::unavailable("admit", "this machine takes no sessions, only runtimes elsewhere do")
+                    .hint("name one of runtime.list; without a name it is sessions.runtime")
+                    .detail("runtime", HOST))
+            }
             RuntimeWish::Named(name) => Ok(vec![self.find(name)?]),
             RuntimeWish::Any(wanted) => {
                 let known = self.known();

@@ -9,17 +9,16 @@ use std::io;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use trl_proto::heard::{self, Heard};
 use trl_proto::{Error, ErrorCode};
 
 use super::line::Strand;
+use super::reading;
 
 /// Calls that wait to be written down.
 const MOST_WAITING: usize = 256;
-/// Read at once; a line may be longer.
-const READ: usize = 16 * 1024;
 
 /// One side of a conversation.
 #[derive(Debug)]
@@ -63,14 +62,13 @@ impl Talk {
             if !writing && !self.out.is_empty() {
                 (self.out, self.written) = (Vec::new(), 0);
             }
-            self.come.reserve(READ);
             tokio::select! {
                 biased;
                 taken = self.write.write(&self.out[self.written..]), if writing => self.written += taken?,
-                come = self.read.read_buf(&mut self.come) => match come? {
-                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                    _ => self.cut_lines(),
-                },
+                come = reading::piece(&mut self.read, |bytes| self.come.extend_from_slice(bytes)) => {
+                    come?.ok_or(io::ErrorKind::UnexpectedEof)?;
+                    self.cut_lines();
+                }
             }
         }
     }

@@ -73,6 +73,7 @@ enum Woken {
     Said(Fed),
     Heard(std::io::Result<Heard>),
     Moment,
+    OutOfReach,
 }
 
 /// Starts it; `created` hears when its program runs.
@@ -138,7 +139,7 @@ impl Task {
     async fn run(mut self) {
         loop {
             tokio::task::consume_budget().await;
-            let Self { terminal, wires, talk, until, .. } = &mut self;
+            let Self { terminal, wires, talk, until, early, far, .. } = &mut self;
             let heard = async {
                 if terminal.model.lag() > MOST_LAG {
                     terminal.model.caught_up(MOST_LAG / 2).await;
@@ -151,12 +152,19 @@ impl Task {
                     None => std::future::pending().await,
                 }
             };
+            let out_of_reach = async {
+                match early {
+                    Some(_) => far.out_of_reach().await,
+                    None => std::future::pending().await,
+                }
+            };
             let woken = tokio::select! {
                 biased;
                 message = wires.inbox.recv() => Woken::Message(message),
                 Some(fed) = wires.said.recv() => Woken::Said(fed),
                 heard = heard => Woken::Heard(heard),
                 () = moment => Woken::Moment,
+                () = out_of_reach => Woken::OutOfReach,
             };
             let over = match woken {
                 Woken::Message(message) => self.message(message),
@@ -165,6 +173,7 @@ impl Task {
                 Woken::Heard(Ok(Heard::Push { method, params })) => self.pushed(&method, &params),
                 Woken::Heard(Err(_)) => self.lost(),
                 Woken::Moment => self.moment(),
+                Woken::OutOfReach => true,
             };
             if over {
                 return self.over().await;

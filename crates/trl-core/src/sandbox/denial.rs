@@ -10,8 +10,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode as FileMode, OFlags, ResolveFlags, StatxFlags, openat2, statx};
 use trl_proto::sandbox::{Confidence, Denied};
+use trl_sys::files::{Owner, owner_in_memory};
 use trl_sys::sandbox::{Matters, Op};
 
 use super::Policy;
@@ -213,35 +213,28 @@ struct Mine {
 /// daemon. What is not in memory may be anybody's.
 fn look(path: &Path) -> Mine {
     let unknown = Mine { read: true, write: true };
-    let open = |path: &Path| {
-        openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, FileMode::empty(), ResolveFlags::CACHED)
-    };
-    match open(path) {
-        Ok(file) => mode_of(file),
+    match owner_in_memory(path) {
+        Ok(owner) => mine(owner),
         // what is not there is made by whoever may write to the directory
         Err(rustix::io::Errno::NOENT) => {
-            let dir = path.parent().map(|dir| open(dir).map_or(unknown, mode_of));
+            let dir = path.parent().map(|dir| owner_in_memory(dir).map_or(unknown, mine));
             dir.map_or(unknown, |dir| Mine { read: false, write: dir.write })
         }
         Err(_) => unknown,
     }
 }
 
-fn mode_of(file: std::os::fd::OwnedFd) -> Mine {
-    let wanted = StatxFlags::MODE | StatxFlags::UID | StatxFlags::GID;
-    let Ok(stat) = statx(&file, "", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC, wanted) else {
-        return Mine { read: true, write: true };
-    };
+fn mine(owner: Owner) -> Mine {
     let groups = rustix::process::getgroups().unwrap_or_default();
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    let in_group = gid == stat.stx_gid || groups.iter().any(|g| g.as_raw() == stat.stx_gid);
+    let in_group = gid == owner.gid || groups.iter().any(|g| g.as_raw() == owner.gid);
     let shift = match () {
         () if uid == 0 => return Mine { read: true, write: true },
-        () if uid == stat.stx_uid => 6,
+        () if uid == owner.uid => 6,
         () if in_group => 3,
         () => 0,
     };
-    let bits = stat.stx_mode >> shift;
+    let bits = owner.mode >> shift;
     Mine { read: bits & 4 != 0, write: bits & 2 != 0 }
 }
 

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::io::Errno;
+use trl_proto::start::StderrTo;
 use trl_proto::{Error, ErrorCode};
 use trl_sys::link::{Group, Request, Spawn, Stage};
 use trl_sys::poller::Watch;
@@ -146,9 +147,10 @@ impl Body {
                 let boot = script::boot(*kind, &self.files.paths, nonce);
                 (kind.argv(program, &boot), [b"/dev/null".to_vec(), path("n"), path("n")])
             }
-            Program::Direct { argv, reads } => {
+            Program::Direct { argv, reads, errors } => {
                 let stdin = if *reads == Reads::Fifo { path("i") } else { b"/dev/null".to_vec() };
-                (argv.clone(), [stdin, path("o"), path("e")])
+                let stderr = if *errors == StderrTo::Stdout { path("o") } else { path("e") };
+                (argv.clone(), [stdin, path("o"), stderr])
             }
         };
         let mut env = spec.environ();

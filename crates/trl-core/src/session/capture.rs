@@ -21,6 +21,7 @@ use trl_proto::exec::ShellState;
 use trl_proto::{CheckpointId, Error, ErrorCode};
 use trl_store::redact::is_secret_name;
 use trl_sys::fifo::{self, Found};
+use trl_sys::tree;
 use zeroize::Zeroizing;
 
 use super::body::{Body, Saved, Snapshot};
@@ -456,23 +457,17 @@ fn around(body: &mut Body) -> Around {
             Some(Kind::Fish) => Vec::new(),
             _ => descriptors(main.pid, body.files.base()),
         },
-        limits: limits(main.pid),
+        limits: tree::limits(main.pid),
     }
 }
 
 /// Those a user can have opened: shells keep their own above 9, and one that is just listening has a FIFO of ours open.
 fn descriptors(pid: i32, ours: &Path) -> Vec<u32> {
-    let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    let others = entries.filter(|e| std::fs::read_link(e.path()).is_ok_and(|to| !to.starts_with(ours)));
-    let numbers = others.filter_map(|e| e.file_name().to_str()?.parse().ok());
+    let others = tree::descriptors(pid).filter(|(_, name)| !name.starts_with(ours));
+    let numbers = others.map(|(number, _)| number);
     let mut found: Vec<u32> = numbers.filter(|n| (3..=9).contains(n)).collect();
     found.sort_unstable();
     found
-}
-
-fn limits(pid: i32) -> Vec<String> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
-    text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
 /// What came of it, and what did not.

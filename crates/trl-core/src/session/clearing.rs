@@ -254,6 +254,7 @@ impl Front {
             mode: order.clearance.mode,
             plan: plan(order),
             redactor: spec.secrets.redactor(),
+            permission: None,
         };
         let (session, execution) = (Arc::clone(&self.session), order.execution.id.clone());
         let (engine, on_record) = (Arc::clone(&self.engine), self.on_record);

@@ -14,12 +14,13 @@ use trl_proto::{Error, ErrorCode, ExecutionId};
 use trl_store::{Durability, failpoint};
 
 use super::clearing::Held;
-use super::handle::Session;
-use super::messages::{Ending, Order};
+use super::handle::{Public, Session, TurnShown};
+use super::messages::{Ending, Order, Turn};
 use super::state::{self, Request, Verdict};
 use crate::clock::Stamp;
 use crate::diagnostics;
 use crate::engine::{Counters, Engine};
+use crate::manager::Standing;
 use crate::seats::Seat;
 
 pub(crate) struct Front {
@@ -76,7 +77,12 @@ impl Front {
         } else if self.queue.len() >= self.engine.settings.max_queue {
             Some(Error::new(ErrorCode::SessionBusy, "the session's queue is full"))
         } else {
-            match state::decide(self.session.state(), Request::Run(order.busy)) {
+            // The agent's own commands are part of its message.
+            let state = match order.clearance.standing {
+                Standing::Outside => self.session.state(),
+                Standing::Agent => self.session.public().state,
+            };
+            match state::decide(state, Request::Run(order.busy)) {
                 Verdict::Deny(denial) => Some(denial.error()),
                 Verdict::Accept | Verdict::Later | Verdict::Already => None,
             }
@@ -125,11 +131,12 @@ impl Front {
         }
         self.set_state(SessionState::Running);
         self.note_start(order, started);
-        let session_id = Some(self.session.spec.id.clone());
-        self.engine.events.emit(
-            &self.session.spec.owner,
-            Happening::ExecStarted { session_id, terminal_id: None, execution_id: execution.id.clone() },
-        );
+        let session_id = Some(self.session.spec.told_as().clone());
+        self.tell(Happening::ExecStarted {
+            session_id,
+            terminal_id: None,
+            execution_id: execution.id.clone(),
+        });
     }
 
     /// For the history, the figures and the log.
@@ -149,7 +156,7 @@ impl Front {
     pub(crate) fn publish(&mut self, order: &Order, outcome: Outcome, then: Option<SessionState>) {
         let execution = &order.execution;
         let happening = Happening::ExecFinished {
-            session_id: Some(self.session.spec.id.clone()),
+            session_id: Some(self.session.spec.told_as().clone()),
             terminal_id: None,
             execution_id: execution.id.clone(),
             exit_code: outcome.exit_code,
@@ -178,7 +185,7 @@ impl Front {
         self.note_end(order, &outcome);
         execution.finish(outcome);
         self.engine.executions.retire(execution);
-        self.engine.events.emit(&self.session.spec.owner, happening);
+        self.tell(happening);
         failpoint("exec.told");
     }
 
@@ -208,7 +215,7 @@ impl Front {
     /// Its program is up for the first time.
     pub(crate) fn announce_session(&self) {
         let (session_id, shell) = (self.session.spec.id.clone(), self.session.spec.program_name());
-        self.engine.events.emit(&self.session.spec.owner, Happening::SessionCreated { session_id, shell });
+        self.tell_own(Happening::SessionCreated { session_id, shell });
     }
 
     pub(crate) fn shell_replaced(&self, shell_state: ShellState) {
@@ -223,12 +230,73 @@ impl Front {
     }
 
     pub(crate) fn set_state(&self, state: SessionState) {
+        self.show(|public| public.state = state);
+    }
+
+    /// Tells of the state when it is another one than before.
+    fn show(&self, change: impl FnOnce(&mut Public)) {
         let mut public = self.session.public();
-        if public.state != state {
-            public.state = state;
-            drop(public);
+        let before = public.shown();
+        change(&mut public);
+        let state = public.shown();
+        drop(public);
+        if state != before {
             let session_id = self.session.spec.id.clone();
-            self.engine.events.emit(&self.session.spec.owner, Happening::SessionState { session_id, state });
+            self.tell_own(Happening::SessionState { session_id, state });
+        }
+    }
+
+    /// What its agent does, as far as the session is busy with that.
+    pub(crate) fn turn(&self, turn: Turn) {
+        match turn {
+            Turn::Begin { message, reply } => {
+                let begun = match state::decide(self.session.state(), Request::Send) {
+                    Verdict::Deny(denial) => Err(self.busy_with(denial.error())),
+                    Verdict::Accept | Verdict::Later | Verdict::Already => {
+                        self.session.public().last_activity = Stamp::now();
+                        self.show(|public| public.turn = Some(TurnShown { message, waits: Vec::new() }));
+                        Ok(())
+                    }
+                };
+                let _ = reply.send(begun);
+            }
+            Turn::Waits(requests) => self.show(|public| {
+                if let Some(turn) = &mut public.turn {
+                    turn.waits = requests;
+                }
+            }),
+            Turn::End { reply } => {
+                self.show(|public| {
+                    public.turn = None;
+                    public.last_activity = Stamp::now();
+                    // It has done something, if not with its shell.
+                    if public.state == SessionState::Ready {
+                        public.state = SessionState::Idle;
+                    }
+                });
+                let _ = reply.send(());
+            }
+        }
+    }
+
+    fn busy_with(&self, error: Error) -> Error {
+        match &self.session.public().turn {
+            Some(turn) => error.detail("message_id", turn.message.to_string()),
+            None => error,
+        }
+    }
+
+    /// To everybody, unless it is an agent's own process: that is told of by its messages.
+    fn tell(&self, happening: Happening) {
+        if !self.session.spec.is_agent() {
+            self.engine.events.emit(&self.session.spec.owner, happening);
+        }
+    }
+
+    /// The same, of a session that is one of its own.
+    fn tell_own(&self, happening: Happening) {
+        if self.session.spec.beside.is_none() {
+            self.engine.events.emit(&self.session.spec.owner, happening);
         }
     }
 
@@ -254,9 +322,7 @@ impl Front {
         self.engine.records.session_changed(&self.session, Durability::Durable);
         failpoint("session.ended");
         let (session_id, state) = (self.session.spec.id.clone(), self.session.state());
-        self.engine
-            .events
-            .emit(&self.session.spec.owner, Happening::SessionEnded { session_id, state, reason });
+        self.tell_own(Happening::SessionEnded { session_id, state, reason });
         self.seat = None;
     }
 

@@ -6,16 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot, watch};
+use trl_proto::agent::AgentInfo;
+use trl_proto::case::AgentSpec;
 use trl_proto::checkpoint::{CheckpointInfo, Origin as CheckpointOrigin, RestoredFrom};
 use trl_proto::limits::LimitsInfo;
 use trl_proto::session::{Running, SessionInfo, SessionState};
-use trl_proto::{CheckpointId, Dialect, Error, ErrorCode, ExecutionId, RequestId};
+use trl_proto::{CheckpointId, Dialect, Error, ErrorCode, ExecutionId, MessageId, RequestId};
 use trl_store::redact::Redactor;
 use zeroize::Zeroizing;
 
 use super::messages::{Ending, Message};
 use super::spec::{Elsewhere, Secrets, Spec};
-use super::state::Denial;
+use super::state::{self, Denial, Working};
 use crate::approval::Rules;
 use crate::checkpoint::{Around, Captured, Checkpoint, Hidden, Manifest, Remarks, Stand};
 use crate::clock::Stamp;
@@ -66,6 +68,10 @@ pub struct Public {
     pub last_execution: Option<ExecutionId>,
     /// Requests that wait for a person.
     pub requests: Vec<RequestId>,
+    /// The message its agent works on.
+    pub turn: Option<TurnShown>,
+    /// Its agent, as whoever runs that says.
+    pub agent: AgentInfo,
     /// The execution of a direct command.
     pub direct: Option<ExecutionId>,
     /// Its newest checkpoint, when that could not be put on a disk.
@@ -78,6 +84,14 @@ pub struct Public {
     pub limits: Option<LimitsInfo>,
     /// Why and when it ended.
     pub ended: Option<(String, Instant)>,
+}
+
+/// A message that an agent works on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnShown {
+    pub message: MessageId,
+    /// Requests that a person has to answer before it goes on.
+    pub waits: Vec<RequestId>,
 }
 
 /// What a session brings along.
@@ -104,6 +118,15 @@ impl Drop for Saving {
 }
 
 impl Public {
+    /// As everybody sees it.
+    pub fn shown(&self) -> SessionState {
+        let working = |turn: &TurnShown| match turn.waits.is_empty() {
+            true => Working::Alone,
+            false => Working::Waits,
+        };
+        state::shown(self.state, self.turn.as_ref().map(working))
+    }
+
     fn note_saved(&mut self, manifest: &Manifest) {
         let commands = manifest.stand.commands;
         // An older one may have taken longer.
@@ -204,6 +227,8 @@ impl Session {
             running: None,
             last_execution: None,
             requests: Vec::new(),
+            turn: None,
+            agent: AgentInfo::default(),
             direct: None,
             kept: None,
             saved: None,
@@ -281,7 +306,20 @@ impl Session {
     }
 
     pub fn state(&self) -> SessionState {
-        self.public().state
+        self.public().shown()
+    }
+
+    /// Resolves when its task has ended: nothing of it is left.
+    pub async fn over(&self) {
+        let inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(inbox) = inbox {
+            inbox.closed().await;
+        }
+    }
+
+    /// The agent its case names.
+    pub fn agent(&self) -> Option<&AgentSpec> {
+        self.spec.case.as_ref().and_then(|case| case.spec.agent.as_ref())
     }
 
     /// Does it outlive the daemon?
@@ -350,7 +388,7 @@ impl Session {
             shell: self.spec.program_name(),
             working_dir: public.working_dir.clone(),
             workspace_id: self.spec.workspace.clone(),
-            state: public.state.in_dialect(dialect),
+            state: public.shown().in_dialect(dialect),
             owner: self.spec.owner.to_string(),
             created_at: self.created.rfc3339(),
             last_activity: public.last_activity.rfc3339(),
@@ -369,7 +407,13 @@ impl Session {
             pid: public.pid,
             running,
             execution_id: public.direct.clone(),
-            pending_requests: public.requests.iter().map(ToString::to_string).collect(),
+            pending_requests: public
+                .requests
+                .iter()
+                .chain(public.turn.iter().flat_map(|turn| &turn.waits))
+                .map(ToString::to_string)
+                .collect(),
+            agent: self.agent().map(|_| public.agent.clone()),
             restored_from: public.restored_from.clone(),
             ended: public.ended.as_ref().map(|(why, _)| why.clone()),
         }

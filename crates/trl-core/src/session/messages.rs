@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use tokio::sync::oneshot;
 use trl_proto::exec::{Approval, Outcome, ShellState};
 use trl_proto::hitl::Executable;
-use trl_proto::{Error, ExecutionId, RequestId};
+use trl_proto::{Error, ExecutionId, MessageId, RequestId};
 
 use super::capture::Restoration;
 use super::state::WhenBusy;
@@ -16,6 +16,7 @@ use crate::approval::{Answer, Asked, Judgement};
 use crate::checkpoint::{Captured, Checkpoint};
 use crate::engine::Engine;
 use crate::execution::{Execution, millis};
+use crate::manager::Standing;
 use crate::records::Beginning;
 use crate::shell::wrap::Surroundings;
 
@@ -61,7 +62,23 @@ pub enum Message {
         checkpoint: Box<Checkpoint>,
         reply: Reply<Restoration>,
     },
+    /// Its agent is given a message, waits for people, or is done.
+    Turn(Turn),
     End(End),
+}
+
+/// A message to the session's agent, as far as the session is busy with it.
+#[derive(Debug)]
+pub enum Turn {
+    Begin {
+        message: MessageId,
+        reply: Reply<()>,
+    },
+    /// For the answers to these; for none, when there are none.
+    Waits(Vec<RequestId>),
+    End {
+        reply: oneshot::Sender<()>,
+    },
 }
 
 /// One command to run.
@@ -87,6 +104,8 @@ pub struct Order {
 pub struct Clearance {
     /// What is done when a person has to be asked.
     pub mode: Approval,
+    /// Whether it comes from the session's own agent.
+    pub standing: Standing,
     /// Who wants it.
     pub origin: Arc<str>,
     /// What the rules say of it, from the moment its turn has come.

@@ -33,6 +33,7 @@ impl Task {
             Message::Answered { request, answer } => self.answered(&request, answer),
             Message::Capture { reply } => self.capture(reply),
             Message::Restore { checkpoint, reply } => self.restore(checkpoint, reply),
+            Message::Turn(turn) => self.front.turn(turn),
             Message::End(EndMessage { into, manner, reason, reply }) => {
                 self.plan_end(into, reason.clone(), reply);
                 let recorded = self.front.session.is_recorded();
@@ -187,8 +188,7 @@ impl Task {
             _ => return drop(reply.send(Err(state::Denial::NotRunning.error()))),
         };
         run.touched = true;
-        let hit =
-            super::task::all_targets(run, body).into_iter().filter(|p| tree::signal(*p, signal)).count();
+        let hit = tree::signal_all(|| super::task::all_targets(run, body), signal);
         let _ = reply.send(Ok(hit as u64));
     }
 }

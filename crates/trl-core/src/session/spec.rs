@@ -11,6 +11,7 @@ use trl_proto::limits::Limits;
 use trl_proto::runtime::HOST;
 use trl_proto::sandbox::SandboxParams;
 use trl_proto::session::{CreateParams, OnExit, Renewal};
+use trl_proto::start::StderrTo;
 use trl_proto::{Error, ErrorCode, ExecutionId, SessionId};
 use trl_store::redact::{Redactor, is_secret_name};
 use zeroize::Zeroizing;
@@ -31,7 +32,7 @@ use crate::terminal::spec::checked_workspace;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
     Shell { kind: Kind, path: PathBuf },
-    Direct { argv: Vec<String>, reads: Reads },
+    Direct { argv: Vec<String>, reads: Reads, errors: StderrTo },
 }
 
 /// What a direct command has as stdin.
@@ -65,6 +66,23 @@ pub struct Spec {
     /// Where its processes live, when that is not here.
     pub elsewhere: Option<Elsewhere>,
     pub origin: Arc<Origin>,
+    /// It is no session of its own: it stands beside one, and ends with it.
+    pub beside: Option<Beside>,
+}
+
+/// What a process beside a session is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beside {
+    pub session: SessionId,
+    pub role: BesideRole,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BesideRole {
+    /// Its agent, which is nobody's command.
+    Agent,
+    /// A command of its agent.
+    Command,
 }
 
 /// A runtime, and what it is to this machine.
@@ -190,6 +208,7 @@ impl Spec {
             sandbox: Boundary::None,
             elsewhere: None,
             origin: Arc::new(Origin { root: working_dir.clone(), ..origin }),
+            beside: None,
             working_dir,
         })
     }
@@ -208,7 +227,7 @@ impl Spec {
                 let path = argv.into_iter().next().unwrap_or_default().into();
                 (Program::Shell { kind, path }, settings.command_timeout)
             }
-            None => (Program::Direct { argv, reads: Reads::Fifo }, Duration::ZERO),
+            None => (Program::Direct { argv, reads: Reads::Fifo, errors: StderrTo::Stderr }, Duration::ZERO),
         };
         Ok(Self {
             id: SessionId::random(),
@@ -233,6 +252,7 @@ impl Spec {
                 ..Origin::default()
             }),
             elsewhere: Some(elsewhere),
+            beside: None,
             working_dir,
         })
     }
@@ -298,12 +318,39 @@ impl Spec {
             sandbox: self.sandbox.clone(),
             elsewhere: self.elsewhere.clone(),
             origin: Arc::clone(&self.origin),
+            beside: self.beside.clone(),
         }
+    }
+
+    /// A program with all that this session has, in a place of its own. Its boundary is still to be drawn.
+    pub fn beside(&self, role: BesideRole, program: Program, working_dir: String) -> Self {
+        let secrets = self.secrets.reveal().into_iter().map(|(name, value)| (name, value.to_string()));
+        let mut spec = self.reopened(working_dir, Secrets::new(secrets.collect()));
+        spec.id = SessionId::random();
+        spec.name = None;
+        spec.program = program;
+        spec.timeout = Duration::ZERO;
+        spec.on_exit = OnExit::default();
+        spec.beside = Some(Beside { session: self.id.clone(), role });
+        spec
+    }
+
+    /// The session it is told of as.
+    pub fn told_as(&self) -> &SessionId {
+        self.beside.as_ref().map_or(&self.id, |beside| &beside.session)
+    }
+
+    /// An agent itself.
+    pub fn is_agent(&self) -> bool {
+        self.beside.as_ref().is_some_and(|beside| beside.role == BesideRole::Agent)
     }
 
     /// A command of this session.
     pub fn execution(&self, command: &str, logs: (Arc<Log>, Arc<Log>)) -> Arc<Execution> {
-        let place = Place::Session(self.id.clone());
+        let place = match &self.beside {
+            None => Place::Session(self.id.clone()),
+            Some(beside) => Place::Beside { session: beside.session.clone(), host: self.id.clone() },
+        };
         Execution::new(place, Arc::clone(&self.owner), command, logs, self.sandbox.clone())
     }
 
@@ -426,7 +473,11 @@ fn program(shell: Option<String>, argv: Option<Vec<String>>, path_var: &str) -> 
         if shell.is_some() {
             return Err(Error::invalid("`shell` and `argv` exclude each other"));
         }
-        return Ok(Program::Direct { argv: plain_argv(argv, path_var)?, reads: Reads::Fifo });
+        return Ok(Program::Direct {
+            argv: plain_argv(argv, path_var)?,
+            reads: Reads::Fifo,
+            errors: StderrTo::Stderr,
+        });
     }
     let shell = shell.unwrap_or_else(|| "/bin/sh".into());
     let path = find(&shell, path_var)?;

@@ -7,6 +7,8 @@ use trl_proto::{Error, ErrorCode};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     Run(WhenBusy),
+    /// give its agent a message
+    Send,
     /// signal, input: they concern the running command
     Steer,
     /// end the command that runs or waits
@@ -52,6 +54,24 @@ pub enum Denial {
     Terminated,
 }
 
+/// What a session's agent does about a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Working {
+    Alone,
+    /// A person has to answer first.
+    Waits,
+}
+
+/// What is shown of a session whose commands stand like this, while its agent works on a message.
+pub fn shown(state: SessionState, working: Option<Working>) -> SessionState {
+    use SessionState as S;
+    match (state, working) {
+        (S::Ready | S::Idle, Some(Working::Alone)) => S::Running,
+        (S::Ready | S::Idle | S::Running, Some(Working::Waits)) => S::WaitingHitl,
+        (state, _) => state,
+    }
+}
+
 /// May it?
 pub fn decide(state: SessionState, request: Request) -> Verdict {
     use SessionState as S;
@@ -67,10 +87,11 @@ pub fn decide(state: SessionState, request: Request) -> Verdict {
         (_, Request::Close) => Verdict::Accept,
         (_, Request::Open) => Verdict::Already,
 
-        (S::Ready | S::Idle, Request::Run(_)) => Verdict::Accept,
+        (S::Ready | S::Idle, Request::Run(_) | Request::Send) => Verdict::Accept,
         (S::Creating | S::Running, Request::Run(WhenBusy::Queue)) => Verdict::Later,
         (S::Creating | S::Running, Request::Run(WhenBusy::Refuse)) => Verdict::Deny(Denial::Busy),
-        (S::WaitingHitl, Request::Run(_)) => Verdict::Deny(Denial::Waiting),
+        (S::Creating | S::Running, Request::Send) => Verdict::Deny(Denial::Busy),
+        (S::WaitingHitl, Request::Run(_) | Request::Send) => Verdict::Deny(Denial::Waiting),
 
         (S::Running, Request::Steer) => Verdict::Accept,
         (S::Running | S::WaitingHitl, Request::Cancel) => Verdict::Accept,
@@ -127,9 +148,10 @@ mod tests {
         SessionState::Closed,
         SessionState::Terminated,
     ];
-    const REQUESTS: [Request; 11] = [
+    const REQUESTS: [Request; 12] = [
         Request::Run(WhenBusy::Refuse),
         Request::Run(WhenBusy::Queue),
+        Request::Send,
         Request::Steer,
         Request::Cancel,
         Request::Answer,
@@ -150,7 +172,7 @@ mod tests {
             Request::Destroy => (state != S::Terminated).then_some(S::Terminated),
             Request::Close => (resident || state == S::Uninitialized).then_some(S::Closed),
             Request::Open => matches!(state, S::Closed | S::Uninitialized).then_some(S::Ready),
-            Request::Run(_) => free.then_some(S::Running),
+            Request::Run(_) | Request::Send => free.then_some(S::Running),
             Request::Steer => (state == S::Running).then_some(S::Running),
             Request::Cancel => matches!(state, S::Running | S::WaitingHitl).then_some(S::Idle),
             Request::Answer => (state == S::WaitingHitl).then_some(S::Running),
@@ -161,15 +183,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_table_agrees_with_the_model_along_any_path(path in prop::collection::vec(0usize..14, 1..60)) {
+        fn the_table_agrees_with_the_model_along_any_path(path in prop::collection::vec(0usize..15, 1..60)) {
             let mut state = SessionState::Uninitialized;
             for step in path {
                 let Some(request) = REQUESTS.get(step) else {
                     // What happens by itself: a command ends, one turns out to need a person.
                     state = match (step, state) {
-                        (11, SessionState::Running) => SessionState::Idle,
+                        (13, SessionState::Running) => SessionState::Idle,
                         (12, SessionState::Running) => SessionState::WaitingHitl,
-                        (13, SessionState::WaitingHitl) => SessionState::Idle,
+                        (14, SessionState::WaitingHitl) => SessionState::Idle,
                         (_, other) => other,
                     };
                     continue;
@@ -177,6 +199,20 @@ mod tests {
                 let next = model(state, *request);
                 prop_assert_eq!(decide(state, *request) == Verdict::Accept, next.is_some(), "{:?} {:?}", state, request);
                 state = next.unwrap_or(state);
+            }
+        }
+    }
+
+    #[test]
+    fn what_an_agent_does_is_shown_of_a_session_that_lives() {
+        use SessionState as S;
+        for state in STATES {
+            let (alone, waits) = (shown(state, Some(Working::Alone)), shown(state, Some(Working::Waits)));
+            assert_eq!(shown(state, None), state);
+            match state {
+                S::Ready | S::Idle => assert_eq!((alone, waits), (S::Running, S::WaitingHitl)),
+                S::Running => assert_eq!((alone, waits), (S::Running, S::WaitingHitl)),
+                other => assert_eq!((alone, waits), (other, other)),
             }
         }
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use trl_docker::{Access, Error, Limits, Mount, Status, Wanted};
-use trl_testkit::PATIENCE;
+use trl_docker::{Access, Container, Error, Limits, Mount, Status, Wanted};
+use trl_testkit::{PATIENCE, eventually};
 
 use crate::{World, argv, idler, sh};
 
@@ -12,18 +12,18 @@ fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
 }
 
-/// Waits for the end of process 1, which no call here announces.
-async fn end_of(world: &World, container: &str) -> (Status, bool) {
-    let ended = async {
+/// Waits until a container is as it will be, which no call here announces.
+async fn comes_to(world: &World, container: &str, is_so: impl Fn(&Container) -> bool) -> Container {
+    let looking = async {
         loop {
             let found = world.docker.inspect(container).await.unwrap();
-            match found.status {
-                Status::Ended { .. } => return (found.status, found.oom_killed),
-                _ => tokio::time::sleep(Duration::from_millis(10)).await,
+            if is_so(&found) {
+                return found;
             }
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, ended).await.unwrap()
+    tokio::time::timeout(PATIENCE, looking).await.unwrap()
 }
 
 pub(crate) async fn it_is_docker(world: &World) {
@@ -94,19 +94,33 @@ pub(crate) async fn mounts_are_seen(world: &World) {
 
 pub(crate) async fn a_container_ends_with_its_program(world: &World) {
     let id = world.idle(Wanted { argv: sh("exit 7"), ..idler() }).await;
-    assert_eq!(end_of(world, &id).await, (Status::Ended { exit_code: 7, error: None }, false));
+    let found = comes_to(world, &id, |found| matches!(found.status, Status::Ended { .. })).await;
+    assert_eq!((found.status, found.oom_killed), (Status::Ended { exit_code: 7, error: None }, false));
     let told = world.docker.exec(&id, &trl_docker::Exec { argv: sh("true"), ..Default::default() }).await;
     assert!(told.as_ref().is_err_and(Error::is_conflict), "{told:?}");
     world.docker.remove(&id).await.unwrap();
 }
 
+/// Process 1 lives on until Docker has heard of it: with it the control group goes, and what was not heard by then never is.
 pub(crate) async fn one_out_of_memory_says_so(world: &World) {
-    let limits = Limits { memory_bytes: Some(8 << 20), ..Limits::default() };
-    let wanted = Wanted { argv: argv(&["/bin/tail", "/dev/zero"]), limits, ..idler() };
+    let limits = Limits { memory_bytes: Some(32 << 20), ..Limits::default() };
+    let script = "tail /dev/zero; until [ -e /tmp/heard ]; do sleep 0.05; done; exit 7";
+    let wanted = Wanted { argv: sh(script), limits, ..idler() };
     let id = world.docker.create(&wanted).await.unwrap().id;
     world.docker.start(&id).await.unwrap();
-    assert_eq!(end_of(world, &id).await, (Status::Ended { exit_code: 137, error: None }, true));
+    eventually("Docker has heard of it", || heard_of(world, &id, "oom"));
+    world.run(&id, "touch /tmp/heard").await;
+    let found = comes_to(world, &id, |found| matches!(found.status, Status::Ended { .. })).await;
+    assert_eq!((found.status, found.oom_killed), (Status::Ended { exit_code: 7, error: None }, true));
     world.docker.remove(&id).await.unwrap();
+}
+
+/// Whether Docker's own client tells of such an event.
+fn heard_of(world: &World, container: &str, event: &str) -> bool {
+    let mut client = world.dockerd.client().expect("it comes with the daemon");
+    client.args(["events", "--since", "10m", "--until", "0s", "--format", "{{.ID}}"]);
+    let told = client.args(["--filter", &format!("event={event}")]).output().unwrap();
+    String::from_utf8_lossy(&told.stdout).contains(container)
 }
 
 pub(crate) async fn one_that_cannot_start_says_why(world: &World) {

@@ -12,9 +12,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, fstat, mkdirat, renameat_with, symlinkat, unlinkat};
+use rustix::fs::{AtFlags, Mode, RenameFlags, fstat, mkdirat, renameat_with, symlinkat, unlinkat};
 use rustix::io::Errno;
 use sha1::Digest;
+use trl_sys::files::LOOK;
 
 use super::plan::{Change, Doing, Plan, Step, blob, split};
 use super::stored::{Contents, Form, Kept, Oid, Stored, damaged};
@@ -72,7 +73,7 @@ pub(super) fn carry_out(
     }
     // One for all of them; not every file system can, and the files are there either way.
     if let Ok(root) = files.root.dir_at(Path::new("")) {
-        let _ = rustix::fs::syncfs(root);
+        let _ = trl_sys::files::sync_around(root);
     }
     Ok(restored)
 }
@@ -103,7 +104,7 @@ fn delete(files: &Files, step: &Step) -> Result<()> {
 /// Whether what stands there is what was looked at.
 fn expect_version(dir: &Found, step: &Step) -> Result<()> {
     let (_, name) = split(&step.place)?;
-    let there = child(&dir.fd, Path::new(name), OFlags::PATH).and_then(fstat);
+    let there = child(&dir.fd, Path::new(name), LOOK).and_then(fstat);
     match there.map(|stat| Meta::of(&stat)) {
         Ok(meta) if Some(meta.version()) == step.version => Ok(()),
         Err(Errno::NOENT) if step.version.is_none() => Ok(()),
@@ -133,7 +134,7 @@ fn write(files: &Files, stored: &mut Stored, then: &Contents, step: &Step, kept:
     if kept.form == Form::Link {
         return write_link(files, stored, dir, step, kept);
     }
-    let old = child(&dir.fd, Path::new(name), OFlags::PATH).and_then(fstat).ok();
+    let old = child(&dir.fd, Path::new(name), LOOK).and_then(fstat).ok();
     let old = old.map(|stat| Meta::of(&stat)).filter(|meta| meta.kind == Kind::File);
     let plain = |meta: Meta| if kept.form == Form::File { meta.mode & 0o666 } else { meta.mode };
     let mode = then.about.mode(&step.place).or(old.map(plain));

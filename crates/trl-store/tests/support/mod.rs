@@ -72,6 +72,7 @@ pub(crate) fn request(session: &SessionId, mode: Mode) -> NewRequest {
         state: RequestState::Pending,
         approval_boundary: ApprovalBoundary::Advisory,
         scopes: vec![Scope::Once],
+        permission: None,
         resolution: None,
     };
     let plan = RunPlan { what: json!({"command": "git push"}), ..RunPlan::default() };

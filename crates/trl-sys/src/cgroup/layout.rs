@@ -94,9 +94,20 @@ impl Layout {
         self.hierarchies.iter().flat_map(|h| h.controllers.iter().map(String::as_str)).collect()
     }
 
-    /// The hierarchies below which we may make groups.
+    /// The hierarchies below which we may make groups, each once: one may be mounted in many places.
     pub fn usable(&self) -> Vec<&Hierarchy> {
-        self.hierarchies.iter().filter(|h| h.is_ours()).collect()
+        self.usable_of(Hierarchy::is_ours)
+    }
+
+    fn usable_of(&self, is_ours: impl Fn(&Hierarchy) -> bool) -> Vec<&Hierarchy> {
+        let mut usable: Vec<&Hierarchy> = Vec::new();
+        for hierarchy in &self.hierarchies {
+            let known = usable.iter().any(|known| known.is_also(hierarchy));
+            if !known && is_ours(hierarchy) {
+                usable.push(hierarchy);
+            }
+        }
+        usable
     }
 
     /// Whether limits can be held to by control groups here.
@@ -127,9 +138,10 @@ impl Hierarchy {
     /// May we make groups below our own, and give them controllers?
     fn is_ours(&self) -> bool {
         match self.version {
-            Version::V1 => may_write(&self.own),
+            Version::V1 => self.has_us() && may_write(&self.own),
             Version::V2 => {
-                may_write(&self.own)
+                self.has_us()
+                    && may_write(&self.own)
                     && may_write(&self.own.join("cgroup.subtree_control"))
                     && may_write(&self.own.join("cgroup.procs"))
                     && (self.at_root || self.only_ours_inside())
@@ -137,15 +149,29 @@ impl Hierarchy {
         }
     }
 
+    /// The same one at another place: no controller is in two.
+    fn is_also(&self, other: &Self) -> bool {
+        self.version == other.version && self.controllers.iter().any(|c| other.controllers.contains(c))
+    }
+
+    /// A mount that another one covers names a directory that is not what it says.
+    fn has_us(&self) -> bool {
+        self.members().contains(&own_pid())
+    }
+
     /// A group that hands controllers on has no processes of its own, so all that are in ours must be ours to move.
     fn only_ours_inside(&self) -> bool {
-        let inside = fs::read_to_string(self.own.join("cgroup.procs")).unwrap_or_default();
-        let me = i32::try_from(std::process::id()).unwrap_or(0);
-        inside
-            .split_whitespace()
-            .filter_map(|pid| pid.parse().ok())
-            .all(|pid| crate::tree::is_within(pid, me))
+        self.members().into_iter().all(|pid| crate::tree::is_within(pid, own_pid()))
     }
+
+    fn members(&self) -> Vec<i32> {
+        let inside = fs::read_to_string(self.own.join("cgroup.procs")).unwrap_or_default();
+        inside.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    }
+}
+
+fn own_pid() -> i32 {
+    i32::try_from(std::process::id()).unwrap_or(0)
 }
 
 fn may_write(path: &Path) -> bool {
@@ -255,6 +281,20 @@ mod tests {
         let layout = Layout::of(mounts, "4:memory:/docker/x/inner", &|_| Vec::new());
         assert_eq!(layout.hierarchies[0].own, Path::new("/sys/fs/my groups/inner"));
         assert_eq!(layout.name(), "v1");
+    }
+
+    #[test]
+    fn a_hierarchy_that_is_mounted_twice_is_used_once() {
+        let mounts = "\
+43 36 0:37 /docker/x /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory
+53 36 0:37 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory
+63 36 0:37 / /host/memory rw - cgroup cgroup rw,memory
+64 36 0:38 / /host/pids rw - cgroup cgroup rw,pids";
+        let layout = Layout::of(mounts, "4:memory:/docker/x\n5:pids:/docker/x", &|_| Vec::new());
+        // The first is below the second, so what it names is not our group.
+        let usable = layout.usable_of(|hierarchy| hierarchy.own.ends_with("docker/x"));
+        let places: Vec<&Path> = usable.iter().map(|hierarchy| hierarchy.own.as_path()).collect();
+        assert_eq!(places, [Path::new("/sys/fs/cgroup/memory/docker/x"), Path::new("/host/pids/docker/x")]);
     }
 
     #[test]

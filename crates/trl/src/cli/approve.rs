@@ -6,10 +6,10 @@
 
 use std::io::IsTerminal;
 
+use trl_client::{Answer, Approvals};
 use trl_proto::event::{Kind, SubscribeParams, Subscribed};
 use trl_proto::hitl::{
-    ApprovalBoundary, ApprovalRequest, Decision, RequestList, RequestListParams, RequestParams,
-    RespondParams, Scope, Verdict,
+    ApprovalBoundary, ApprovalRequest, Decision, RequestList, RequestListParams, Scope, Verdict,
 };
 use trl_proto::{Method, RequestId, by_name};
 use trl_sys::tty::Tty;
@@ -18,7 +18,7 @@ use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::session::ago;
 use super::table::{Table, harmless};
-use crate::client::{self, Auth, Client, ClientError, Pushes, Start};
+use crate::client::{self, Auth, ClientError, Connection, Pushes, Start};
 use crate::config::Config;
 
 const HELP: &str = "y yes, once   s yes, for this session   a always   e edit   n no   r no, with a reason   k later   q leave";
@@ -55,24 +55,17 @@ pub(super) struct RejectArgs {
     output: Output,
 }
 
-/// What a person says to a request.
-struct Say {
-    decision: Decision,
-    scope: Option<Scope>,
-    command: Option<String>,
-    reason: Option<String>,
-}
-
 pub(super) async fn approve(config: &Config, args: ApproveArgs) -> Result<u8, Failure> {
     let (client, pushes) = client::connect(config, Start::Never, Auth::Required).await?;
+    let requests = Approvals::new(client.clone());
     if !args.requests.is_empty() {
         for id in &args.requests {
             let command = args.edit.clone();
-            let say = Say { decision: Decision::Approve, scope: args.scope, command, reason: None };
-            answer_one(&client, id, say, args.output).await?;
+            let answer = Answer { decision: Decision::Approve, scope: args.scope, command, reason: None };
+            answer_one(&requests, id, answer, args.output).await?;
         }
     } else if args.list || args.output.format() == Format::Json || !std::io::stdin().is_terminal() {
-        list(&client, args.output).await?;
+        list(&requests, args.output).await?;
     } else {
         return go_through(&client, pushes).await;
     }
@@ -81,43 +74,29 @@ pub(super) async fn approve(config: &Config, args: ApproveArgs) -> Result<u8, Fa
 
 pub(super) async fn reject(config: &Config, args: RejectArgs) -> Result<u8, Failure> {
     let (client, _pushes) = client::connect(config, Start::Never, Auth::Required).await?;
+    let requests = Approvals::new(client);
     for id in &args.requests {
-        let reason = args.reason.clone();
-        let say = Say { decision: Decision::Reject, scope: None, command: None, reason };
-        answer_one(&client, id, say, args.output).await?;
+        answer_one(&requests, id, Answer::reject(args.reason.clone()), args.output).await?;
     }
     Ok(0)
 }
 
-async fn answer_one(client: &Client, id: &RequestId, say: Say, output: Output) -> Result<(), Failure> {
-    let seen: ApprovalRequest =
-        client.call(Method::HitlGet, &RequestParams { request_id: id.clone() }).await?;
-    let settled = respond(client, &seen, say).await?;
+async fn answer_one(
+    requests: &Approvals,
+    id: &RequestId,
+    answer: Answer,
+    output: Output,
+) -> Result<(), Failure> {
+    let seen = requests.get(id).await?;
+    let settled = requests.respond(&seen, answer).await?;
     match output.format() {
         Format::Json => print::json(&settled),
         Format::People => print::line(&format!("{} {}", settled.request_id, outcome(&settled))),
     }
 }
 
-/// Quotes what was seen, so that nothing else is approved.
-async fn respond(client: &Client, seen: &ApprovalRequest, say: Say) -> Result<ApprovalRequest, ClientError> {
-    let params = RespondParams {
-        request_id: seen.request_id.clone(),
-        decision: say.decision,
-        digest: seen.digest.clone(),
-        scope: say.scope,
-        command: say.command,
-        reason: say.reason,
-    };
-    client.call(Method::HitlRespond, &params).await
-}
-
-async fn pending(client: &Client) -> Result<RequestList, Failure> {
-    Ok(client.call(Method::HitlList, &RequestListParams::default()).await?)
-}
-
-async fn list(client: &Client, output: Output) -> Result<(), Failure> {
-    let list = pending(client).await?;
+async fn list(requests: &Approvals, output: Output) -> Result<(), Failure> {
+    let list = RequestList { requests: requests.list(RequestListParams::default()).await? };
     if output.format() == Format::Json {
         return print::json(&list);
     }
@@ -141,15 +120,16 @@ fn place(request: &ApprovalRequest) -> String {
 }
 
 /// Until somebody has had enough.
-async fn go_through(client: &Client, mut pushes: Pushes) -> Result<u8, Failure> {
+async fn go_through(client: &Connection, mut pushes: Pushes) -> Result<u8, Failure> {
     let kinds = Some(vec![Kind::HitlRequested, Kind::HitlResolved]);
     let params = SubscribeParams { kinds, ..SubscribeParams::default() };
     let _subscribed: Subscribed = client.call(Method::EventsSubscribe, &params).await?;
+    let requests = Approvals::new(client.clone());
     let mut later: Vec<RequestId> = Vec::new();
     let mut waits = false;
     loop {
-        let list = pending(client).await?;
-        let next = list.requests.into_iter().find(|request| !later.contains(&request.request_id));
+        let list = requests.list(RequestListParams::default()).await?;
+        let next = list.into_iter().find(|request| !later.contains(&request.request_id));
         let Some(request) = next else {
             if !std::mem::replace(&mut waits, true) {
                 print::line("Nothing waits. What comes is shown here; ^C leaves.")?;
@@ -164,7 +144,7 @@ async fn go_through(client: &Client, mut pushes: Pushes) -> Result<u8, Failure> 
         match ask(&request).await? {
             Reply::Leave => return Ok(0),
             Reply::Later => later.push(request.request_id),
-            Reply::Say(say) => match respond(client, &request, say).await {
+            Reply::Say(answer) => match requests.respond(&request, answer).await {
                 Ok(settled) => print::line(&format!("   {}\n", outcome(&settled)))?,
                 // Somebody else was faster, or it has expired: that is news, not a failure.
                 Err(ClientError::Refused(error)) => print::line(&format!("   {error}\n"))?,
@@ -174,28 +154,25 @@ async fn go_through(client: &Client, mut pushes: Pushes) -> Result<u8, Failure> 
     }
 }
 
-enum Reply {
-    Say(Say),
+pub(super) enum Reply {
+    Say(Answer),
     Later,
     Leave,
 }
 
 /// One key; those that need more words read a line.
-async fn ask(request: &ApprovalRequest) -> Result<Reply, Failure> {
+pub(super) async fn ask(request: &ApprovalRequest) -> Result<Reply, Failure> {
     print::line(HELP)?;
     loop {
         let key = read_key().await?;
-        let yes =
-            |scope| Say { decision: Decision::Approve, scope: Some(scope), command: None, reason: None };
-        let no = |reason| Say { decision: Decision::Reject, scope: None, command: None, reason };
         return Ok(match key {
-            b'y' => Reply::Say(yes(Scope::Once)),
-            b's' if request.scopes.contains(&Scope::Session) => Reply::Say(yes(Scope::Session)),
-            b'a' if request.scopes.contains(&Scope::Always) => Reply::Say(yes(Scope::Always)),
-            b'n' => Reply::Say(no(None)),
-            b'r' => Reply::Say(no(read_line("reason: ")?)),
+            b'y' => Reply::Say(Answer::approve(Scope::Once)),
+            b's' if request.scopes.contains(&Scope::Session) => Reply::Say(Answer::approve(Scope::Session)),
+            b'a' if request.scopes.contains(&Scope::Always) => Reply::Say(Answer::approve(Scope::Always)),
+            b'n' => Reply::Say(Answer::reject(None)),
+            b'r' => Reply::Say(Answer::reject(read_line("reason: ")?)),
             b'e' => match read_line("run this instead: ")? {
-                Some(command) => Reply::Say(Say { command: Some(command), ..yes(Scope::Once) }),
+                Some(command) => Reply::Say(Answer::edited(command)),
                 None => continue,
             },
             b'k' => Reply::Later,
@@ -227,7 +204,7 @@ fn read_line(prompt: &str) -> Result<Option<String>, Failure> {
 }
 
 /// What a person has to know before they say yes.
-fn describe(request: &ApprovalRequest) -> String {
+pub(super) fn describe(request: &ApprovalRequest) -> String {
     let mut text = format!("\n── {} ── {} in {}\n", request.request_id, place(request), request.working_dir);
     for line in request.command.lines() {
         text.push_str(&format!("   {}\n", harmless(line)));
@@ -256,6 +233,6 @@ fn describe(request: &ApprovalRequest) -> String {
     text + &format!("   asked by {} {} ago, {boundary}\n", request.origin, ago(&request.created_at))
 }
 
-fn outcome(request: &ApprovalRequest) -> String {
+pub(super) fn outcome(request: &ApprovalRequest) -> String {
     serde_json::to_value(request.state).ok().and_then(|s| s.as_str().map(String::from)).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! `trl call`: any method of the wire by its name, JSON in and JSON out.
 
-use std::io::{self, Read};
+use std::io;
 
 use serde_json::value::RawValue;
 use trl_proto::Method;
@@ -29,52 +29,27 @@ pub(super) async fn call(config: &Config, args: &CallArgs) -> Result<u8, Failure
     };
     let (client, pushes) = client::connect(config, Start::Never, auth).await?;
     let result = client.call_raw(&args.method, &params).await?;
-    print::json(&result)?;
+    print::json(&RawValue::from_string(result).map_err(io::Error::from)?)?;
     if let Some(Method::ExecStream | Method::EventsSubscribe) = method {
         print_pushes(pushes).await?;
     }
     Ok(0)
 }
 
-fn params(text: &str) -> Result<Box<RawValue>, Failure> {
-    let mut text = text.to_string();
-    if text == "-" {
-        text.clear();
-        io::stdin().read_to_string(&mut text)?;
+fn params(text: &str) -> Result<String, Failure> {
+    match text {
+        "-" => Ok(io::read_to_string(io::stdin())?),
+        text => Ok(text.into()),
     }
-    as_one_line(text).map_err(|e| Failure::Usage(format!("the parameters are not valid JSON: {e}")))
-}
-
-/// The text as it was given, so that the daemon judges it; only a line break would end the request line. In valid JSON
-/// those stand between tokens, where a space means the same.
-fn as_one_line(text: String) -> serde_json::Result<Box<RawValue>> {
-    let given = RawValue::from_string(text)?;
-    RawValue::from_string(given.get().replace(['\n', '\r'], " "))
 }
 
 /// What a streaming method sends, one push a line, up to its last.
 async fn print_pushes(mut pushes: Pushes) -> Result<(), Failure> {
     while let Some(push) = pushes.next().await {
-        let line = serde_json::json!({"method": push.method, "params": &*push.params});
-        print::line(&line.to_string())?;
+        print::line(&serde_json::to_string(&push).map_err(io::Error::from)?)?;
         if push.method == "exec.exit" {
             break;
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parameters_stay_as_they_were_given_on_one_line() {
-        let sent = |text: &str| as_one_line(text.into()).map(|raw| raw.get().to_string()).ok();
-        assert_eq!(sent(r#"{"a":1,"a":2.50}"#).as_deref(), Some(r#"{"a":1,"a":2.50}"#));
-        assert_eq!(sent("{\r\n\"a\": \"x\\ny\"\n}\n").as_deref(), Some("{  \"a\": \"x\\ny\" }"));
-        for bad in ["", "{", "{} {}", "{\"a\": \"\n\"}"] {
-            assert_eq!(sent(bad), None, "{bad:?}");
-        }
-    }
 }

@@ -14,7 +14,7 @@ use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::run::absolute;
 use super::table::{Table, harmless};
-use crate::client::{self, Auth, Client, Start};
+use crate::client::{self, Auth, Connection, Start};
 use crate::config::Config;
 
 #[derive(Debug, clap::Subcommand)]
@@ -97,7 +97,7 @@ pub(super) struct CaseArgs {
 impl CaseArgs {
     pub(super) async fn start_dir(
         &self,
-        client: &Client,
+        client: &Connection,
         asked: Option<&Path>,
     ) -> Result<Option<String>, Failure> {
         start_dir(client, asked, self.case.as_deref(), self.workspace.as_deref()).await
@@ -106,7 +106,7 @@ impl CaseArgs {
 
 /// Where to start: what was asked for, else what the case or the workspace says, else here.
 pub(super) async fn start_dir(
-    client: &Client,
+    client: &Connection,
     asked: Option<&Path>,
     case: Option<&str>,
     workspace: Option<&str>,
@@ -155,7 +155,7 @@ pub(super) async fn run(config: &Config, command: CaseCommand) -> Result<u8, Fai
     Ok(0)
 }
 
-async fn list(client: &Client, args: &LsArgs) -> Result<(), Failure> {
+async fn list(client: &Connection, args: &LsArgs) -> Result<(), Failure> {
     let (workspace_id, path) = args.place.params()?;
     let list: CaseList = client.call(Method::CaseList, &CaseListParams { workspace_id, path }).await?;
     if args.output.format() == Format::Json {
@@ -195,14 +195,14 @@ fn tell(file: &str, errors: &[CaseError]) {
     }
 }
 
-async fn show(client: &Client, args: ShowArgs) -> Result<(), Failure> {
+async fn show(client: &Connection, args: ShowArgs) -> Result<(), Failure> {
     let (workspace_id, path) = args.place.params()?;
     let params = CaseParams { case_id: args.case, workspace_id, path };
     let reply: Value = client.call(Method::CaseGet, &params).await?;
     print::reply(&reply, args.output.format())
 }
 
-async fn trust(client: &Client, args: TrustArgs) -> Result<(), Failure> {
+async fn trust(client: &Connection, args: TrustArgs) -> Result<(), Failure> {
     let (workspace_id, path) = args.place.params()?;
     let (case_id, trust) = (args.case, args.revoke.then_some(false));
     let seen: Option<CaseDetail> = match (&args.digest, args.revoke) {

@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::session::{ago, done, resolve};
 use super::table::Table;
-use crate::client::{self, Auth, Client, Start};
+use crate::client::{self, Auth, Connection, Start};
 use crate::config::{Config, units};
 
 #[derive(Debug, clap::Subcommand)]
@@ -84,7 +84,7 @@ pub(super) async fn run(config: &Config, command: CheckpointCommand) -> Result<u
     Ok(0)
 }
 
-async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
+async fn create(client: &Connection, args: NewArgs) -> Result<(), Failure> {
     let session_id = resolve(client, &args.session).await?;
     let params = CreateParams { session_id, label: args.label, files: args.files.then_some(true) };
     let created: CheckpointInfo = client.call(Method::CheckpointCreate, &params).await?;
@@ -95,12 +95,12 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
     }
 }
 
-async fn all(client: &Client, session: &str) -> Result<CheckpointList, Failure> {
+async fn all(client: &Connection, session: &str) -> Result<CheckpointList, Failure> {
     let params = ListParams { session_id: resolve(client, session).await? };
     Ok(client.call(Method::CheckpointList, &params).await?)
 }
 
-async fn list(client: &Client, args: &LsArgs) -> Result<(), Failure> {
+async fn list(client: &Connection, args: &LsArgs) -> Result<(), Failure> {
     let list = all(client, &args.session).await?;
     if args.output.format() == Format::Json {
         return print::json(&list);
@@ -133,7 +133,7 @@ fn why(origin: Origin) -> &'static str {
     }
 }
 
-async fn restore(client: &Client, args: RestoreArgs) -> Result<(), Failure> {
+async fn restore(client: &Connection, args: RestoreArgs) -> Result<(), Failure> {
     let session_id = resolve(client, &args.session).await?;
     let checkpoint_id = match args.checkpoint {
         Some(id) => id,
@@ -184,7 +184,7 @@ fn print_changes(restored: &Restored) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn remove(client: &Client, args: RmArgs) -> Result<(), Failure> {
+async fn remove(client: &Connection, args: RmArgs) -> Result<(), Failure> {
     let session_id = resolve(client, &args.session).await?;
     for checkpoint_id in args.checkpoints {
         let params = DeleteParams { session_id: session_id.clone(), checkpoint_id };

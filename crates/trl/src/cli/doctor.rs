@@ -13,7 +13,7 @@ use trl_sys::cgroup::Layout;
 use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::table::harmless;
-use crate::client::{self, Auth, ClientError, Start};
+use crate::client::{self, Auth, ClientError, ReachError, Start};
 use crate::config::Config;
 
 #[derive(Debug, clap::Args)]
@@ -41,11 +41,11 @@ pub(super) async fn diagnose(config: &Config) -> Result<Diagnosis, Failure> {
             found.rows.insert(0, Finding::new("daemon", "Daemon", Health::Ok, value));
             Ok(found)
         }
-        Err(
+        Err(ReachError::Client(
             error @ (ClientError::NotRunning { .. }
             | ClientError::SocketDir { .. }
             | ClientError::Denied { .. }),
-        ) => Ok(without_daemon(config, &error).await),
+        )) => Ok(without_daemon(config, &error).await),
         Err(error) => Err(error.into()),
     }
 }

@@ -37,7 +37,7 @@ pub(super) async fn follow(config: &Config, args: EventsArgs) -> Result<u8, Fail
     while let Some(push) = pushes.next().await {
         match args.output.format() {
             _ if push.method != "event" => {}
-            Format::Json => print::line(push.params.get())?,
+            Format::Json => print::line(push.json())?,
             Format::People => print::line(&describe(&push.parse()?))?,
         }
     }
@@ -67,6 +67,6 @@ mod tests {
     #[test]
     fn an_event_of_any_kind_is_one_line() {
         let event = json!({"seq": 4, "time": "T", "kind": "new.kind", "session_id": "s-a", "n": 1});
-        assert_eq!(describe(&event), "T new.kind         n=1 session_id=s-a");
+        assert_eq!(describe(&event), "T new.kind         session_id=s-a n=1");
     }
 }

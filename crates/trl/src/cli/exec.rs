@@ -4,17 +4,18 @@ use std::io;
 use std::time::Duration;
 
 use serde_json::Value;
+use trl_client::{Finished, Process, Slice};
 use trl_proto::exec::{
     CancelParams, ExecListParams, ExecutionInfo, ExecutionList, ExecutionParams, ExecutionStatus,
     OutputParams, OutputSlice, ResultBody, ResultReply, SignalParams, Stream,
 };
-use trl_proto::{Encoding, ExecutionId, Method, text};
+use trl_proto::{ExecutionId, Method};
 
 use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::table::Table;
 use super::{forward, session, start};
-use crate::client::{self, Auth, Client, ClientError, Start};
+use crate::client::{self, Auth, Connection, Start};
 use crate::config::{Config, units};
 
 #[derive(Debug, clap::Subcommand)]
@@ -143,7 +144,7 @@ pub(super) async fn run(config: &Config, command: ExecCommand) -> Result<u8, Fai
     }
 }
 
-async fn list(client: &Client, args: LsArgs) -> Result<u8, Failure> {
+async fn list(client: &Connection, args: LsArgs) -> Result<u8, Failure> {
     let session_id = match &args.session {
         Some(session) => Some(session::resolve(client, session).await?),
         None => None,
@@ -180,7 +181,7 @@ fn status(execution: &ExecutionInfo) -> String {
     }
 }
 
-async fn cancel(client: &Client, args: CancelArgs) -> Result<u8, Failure> {
+async fn cancel(client: &Connection, args: CancelArgs) -> Result<u8, Failure> {
     let execution_id: Option<ExecutionId> = args.target.parse().ok();
     let session_id = match execution_id {
         Some(_) => None,
@@ -195,18 +196,19 @@ async fn cancel(client: &Client, args: CancelArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-async fn input(client: &Client, args: InputArgs) -> Result<u8, Failure> {
+async fn input(client: &Connection, args: InputArgs) -> Result<u8, Failure> {
+    let process = Process::new(client.clone(), args.execution);
     match &args.text {
-        Some(text) => forward::send(client, &args.execution, text.as_bytes()).await?,
-        None => forward::send_stdin(client, &args.execution).await?,
+        Some(text) => process.write(text).await?,
+        None => forward::send_stdin(&process).await?,
     }
     if args.close {
-        forward::close(client, args.execution).await?;
+        process.close_stdin().await?;
     }
     Ok(0)
 }
 
-async fn signal(client: &Client, args: SignalArgs) -> Result<u8, Failure> {
+async fn signal(client: &Connection, args: SignalArgs) -> Result<u8, Failure> {
     let params = SignalParams { execution_id: args.execution, signal: args.signal };
     let reply: Value = client.call(Method::ExecSignal, &params).await?;
     if args.output.format() == Format::Json {
@@ -216,7 +218,7 @@ async fn signal(client: &Client, args: SignalArgs) -> Result<u8, Failure> {
 }
 
 /// Asks for slice after slice until nothing new is there.
-async fn output(client: &Client, args: OutputArgs) -> Result<u8, Failure> {
+async fn output(client: &Connection, args: OutputArgs) -> Result<u8, Failure> {
     let mut params = OutputParams {
         execution_id: args.execution,
         stream: args.stream.map(Stream::from),
@@ -229,13 +231,12 @@ async fn output(client: &Client, args: OutputArgs) -> Result<u8, Failure> {
     }
     loop {
         let since = params.since.unwrap_or_default();
-        let slice: OutputSlice = client.call(Method::ExecOutput, &params).await?;
+        let slice = Slice::try_from(client.call::<OutputSlice>(Method::ExecOutput, &params).await?)?;
         if let Some(gap) = slice.gap {
             eprint_line(&format!("trl: bytes {} to {} are gone", gap.from, gap.to));
         }
-        let bytes = text::decode(slice.data, slice.encoding).map_err(ClientError::Refused)?;
-        forward::write(Stream::Stdout, &bytes)?;
-        params.limit = params.limit.map(|left| left.saturating_sub(bytes.len() as u64));
+        forward::write(Stream::Stdout, &slice.data)?;
+        params.limit = params.limit.map(|left| left.saturating_sub(slice.data.len() as u64));
         if slice.done || slice.next <= since || params.limit == Some(0) {
             return Ok(0);
         }
@@ -243,7 +244,7 @@ async fn output(client: &Client, args: OutputArgs) -> Result<u8, Failure> {
     }
 }
 
-async fn result(client: &Client, args: ResultArgs) -> Result<u8, Failure> {
+async fn result(client: &Connection, args: ResultArgs) -> Result<u8, Failure> {
     let params = ExecutionParams { execution_id: args.execution };
     let reply: Value = client.call(Method::ExecResult, &params).await?;
     if args.output.format() == Format::Json {
@@ -252,7 +253,7 @@ async fn result(client: &Client, args: ResultArgs) -> Result<u8, Failure> {
     }
     let reply: ResultReply = serde_json::from_value(reply).map_err(io::Error::from)?;
     let result = match reply.body {
-        ResultBody::Done(result) => result,
+        ResultBody::Done(result) => Finished::try_from(result)?,
         ResultBody::Recorded { execution_id, recorded } => {
             let known = match recorded.status {
                 ExecutionStatus::Unknown => "nobody knows how it ended: its daemon was gone before it did",
@@ -264,17 +265,12 @@ async fn result(client: &Client, args: ResultArgs) -> Result<u8, Failure> {
             return Err(Failure::Usage(format!("{execution_id} has not ended yet")));
         }
     };
-    replay(Stream::Stdout, result.stdout, result.stdout_encoding)?;
-    replay(Stream::Stderr, result.stderr, result.stderr_encoding)?;
+    forward::write(Stream::Stdout, &result.stdout)?;
+    forward::write(Stream::Stderr, &result.stderr)?;
     if result.outcome.omitted.is_some() {
         eprint_line("trl: the middle of the output is not shown; `trl exec output` reads what is still kept");
     }
-    Ok(u8::try_from(result.outcome.exit_code).unwrap_or(1))
-}
-
-pub(super) fn replay(stream: Stream, data: String, encoding: Encoding) -> Result<(), Failure> {
-    let bytes = text::decode(data, encoding).map_err(ClientError::Refused)?;
-    Ok(forward::write(stream, &bytes)?)
+    Ok(u8::try_from(result.exit_code()).unwrap_or(1))
 }
 
 /// `eprintln!` without its panic on a closed stderr.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::client::ClientError;
+use crate::client::{ClientError, ReachError};
 use crate::config::ConfigError;
 use crate::serve::ServeError;
 
@@ -15,7 +15,7 @@ pub(super) enum Failure {
     #[error("{0}")]
     Config(#[from] ConfigError),
     #[error("{0}")]
-    Client(#[from] ClientError),
+    Client(#[from] ReachError),
     #[error("{0}")]
     Serve(#[from] ServeError),
     /// The command line asks for something that cannot be.
@@ -23,6 +23,12 @@ pub(super) enum Failure {
     Usage(String),
     #[error("{0}")]
     Io(#[from] io::Error),
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        Self::Client(error.into())
+    }
 }
 
 impl Failure {
@@ -37,7 +43,7 @@ impl Failure {
     /// The stable code of a refusal, for people who look it up.
     fn code(&self) -> Option<String> {
         match self {
-            Self::Client(ClientError::Refused(error)) => {
+            Self::Client(ReachError::Client(ClientError::Refused(error))) => {
                 let name = error.details.get("code").cloned().or(serde_json::to_value(error.code).ok())?;
                 name.as_str().map(|name| format!(" ({name})"))
             }

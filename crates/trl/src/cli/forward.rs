@@ -4,17 +4,21 @@
 //! down, and a command that does not read its stdin stops us from reading ours.
 
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
-use trl_proto::exec::{ExitPush, InputParams, InputTaken, Outcome, OutputPushed, RefusedPush, Stream};
-use trl_proto::{ExecutionId, Method, StreamId, Text, text};
+use trl_client::{Chunk, ClientError, OutputStream, Process};
+use trl_proto::exec::{Outcome, Stream};
 
 use super::failure::Failure;
-use crate::client::{Client, ClientError, Push, Pushes};
 
 /// What one read of stdin asks for, and so what one `exec.input` carries.
 const CHUNK: usize = 64 << 10;
+/// What a pipe that has room takes without waiting (PIPE_BUF).
+const SURE: usize = 4096;
 /// Chunks read ahead of the daemon.
 const AHEAD: usize = 2;
 
@@ -53,80 +57,78 @@ impl From<ClientError> for Broken {
     }
 }
 
-/// Copies the pushes of `stream` to our streams until the command's end.
-pub(super) async fn output(mut pushes: Pushes, stream: StreamId) -> Result<Outcome, Broken> {
-    while let Some(push) = pushes.next().await {
-        match push.method.as_str() {
-            "exec.output" => write_push(&push, &stream).await?,
-            "exec.exit" => {
-                let exit: ExitPush = push.parse()?;
-                if exit.stream_id == stream {
-                    return Ok(exit.outcome);
-                }
-            }
-            "exec.refused" => {
-                let refused: RefusedPush = push.parse()?;
-                if refused.stream_id.as_ref() == Some(&stream) {
-                    return Err(ClientError::Refused(refused.error.into()).into());
-                }
-            }
-            _ => {}
-        }
+/// Copies what `stream` brings to our streams until the command's end.
+pub(super) async fn output(mut stream: OutputStream) -> Result<Outcome, Broken> {
+    while let Some(chunk) = stream.next().await? {
+        write_chunk(chunk).await?;
     }
-    Err(ClientError::Lost.into())
+    Ok(stream.wait().await?)
 }
 
-async fn write_push(push: &Push, stream: &StreamId) -> Result<(), Broken> {
-    let push: OutputPushed = push.parse()?;
-    if push.stream_id != *stream {
-        return Ok(());
-    }
-    if let Some(gap) = push.gap {
+async fn write_chunk(chunk: Chunk) -> Result<(), Broken> {
+    if let Some(gap) = chunk.gap {
         let _unseen = writeln!(io::stderr(), "trl: {} bytes were too fast for us", gap.to - gap.from);
     }
-    let bytes = text::decode(push.data, push.encoding).map_err(ClientError::Refused)?;
-    let written = spawn_blocking(move || write(push.stream, &bytes)).await;
-    match written.map_err(io::Error::from).flatten() {
+    let Chunk { stream, data, .. } = chunk;
+    let written = match is_taken_at_once(stream, &data) {
+        true => write(stream, &data),
+        false => spawn_blocking(move || write(stream, &data)).await.map_err(io::Error::from).flatten(),
+    };
+    match written {
         Ok(()) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Err(Broken::Reader),
         Err(e) => Err(Broken::Failed(e.into())),
     }
 }
 
-/// Writes to the stream of ours that `stream` stands for.
-pub(super) fn write(stream: Stream, bytes: &[u8]) -> io::Result<()> {
-    match stream {
-        Stream::Stdout | Stream::Tty => {
-            let mut out = io::stdout().lock();
-            out.write_all(bytes)?;
-            out.flush()
+/// Whether a write of that much cannot block: then no thread is needed for it.
+fn is_taken_at_once(stream: Stream, bytes: &[u8]) -> bool {
+    bytes.len() <= SURE && is_ready(stream, Some(&Timespec::default()))
+}
+
+fn is_ready(stream: Stream, timeout: Option<&Timespec>) -> bool {
+    let (out, err) = (io::stdout(), io::stderr());
+    let stream = match stream {
+        Stream::Stdout | Stream::Tty => out.as_fd(),
+        Stream::Stderr => err.as_fd(),
+    };
+    poll(&mut [PollFd::from_borrowed_fd(stream, PollFlags::OUT)], timeout).is_ok_and(|ready| ready > 0)
+}
+
+/// Writes to the stream of ours that `stream` stands for, whoever else made it non-blocking.
+pub(super) fn write(stream: Stream, mut bytes: &[u8]) -> io::Result<()> {
+    let (out, err) = (io::stdout(), io::stderr());
+    while !bytes.is_empty() {
+        let written = match stream {
+            Stream::Stdout | Stream::Tty => rustix::io::write(&out, bytes),
+            Stream::Stderr => rustix::io::write(&err, bytes),
+        };
+        match written {
+            Ok(count) => bytes = &bytes[count..],
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => drop(is_ready(stream, None)),
+            Err(e) => return Err(e.into()),
         }
-        Stream::Stderr => io::stderr().write_all(bytes),
-    }
-}
-
-/// Copies our stdin to the command until either ends. The command may end first: then nobody wants the rest.
-pub(super) async fn input(client: Client, execution: ExecutionId) {
-    if send_stdin(&client, &execution).await.is_ok() {
-        let _late = close(&client, execution).await;
-    }
-}
-
-/// Sends our stdin to its end.
-pub(super) async fn send_stdin(client: &Client, execution: &ExecutionId) -> Result<(), ClientError> {
-    let (chunk, mut chunks) = mpsc::channel(AHEAD);
-    // A thread of its own: a read of stdin cannot be given up, and must not hold up our end.
-    std::thread::spawn(move || read_stdin(&chunk));
-    while let Some(bytes) = chunks.recv().await {
-        send(client, execution, &bytes).await?;
     }
     Ok(())
 }
 
-/// The command's input ends here.
-pub(super) async fn close(client: &Client, execution: ExecutionId) -> Result<(), ClientError> {
-    let params = InputParams { close: Some(true), ..InputParams::to(execution) };
-    client.call::<InputTaken>(Method::ExecInput, &params).await.map(|_| ())
+/// Copies our stdin to the command until either ends. The command may end first: then nobody wants the rest.
+pub(super) async fn input(process: Process) {
+    if send_stdin(&process).await.is_ok() {
+        let _late = process.close_stdin().await;
+    }
+}
+
+/// Sends our stdin to its end.
+pub(super) async fn send_stdin(process: &Process) -> Result<(), ClientError> {
+    let (chunk, mut chunks) = mpsc::channel(AHEAD);
+    // A thread of its own: a read of stdin cannot be given up, and must not hold up our end.
+    std::thread::spawn(move || read_stdin(&chunk));
+    while let Some(bytes) = chunks.recv().await {
+        process.write(&bytes).await?;
+    }
+    Ok(())
 }
 
 fn read_stdin(chunk: &mpsc::Sender<Vec<u8>>) {
@@ -143,26 +145,4 @@ fn read_stdin(chunk: &mpsc::Sender<Vec<u8>>) {
             return;
         }
     }
-}
-
-/// Sends all of `bytes`, in as many requests as the daemon needs to take them. An error means that nobody reads.
-pub(super) async fn send(
-    client: &Client,
-    execution: &ExecutionId,
-    mut bytes: &[u8],
-) -> Result<(), ClientError> {
-    while !bytes.is_empty() {
-        let text = Text::exact(bytes);
-        let params = InputParams {
-            data: Some(text.data.into_owned()),
-            encoding: Some(text.encoding),
-            ..InputParams::to(execution.clone())
-        };
-        let taken: InputTaken = client.call(Method::ExecInput, &params).await?;
-        match usize::try_from(taken.written_bytes).ok().and_then(|count| bytes.get(count..)) {
-            Some(rest) if rest.len() < bytes.len() => bytes = rest,
-            _ => return Err(ClientError::Lost),
-        }
-    }
-    Ok(())
 }

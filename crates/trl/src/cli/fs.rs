@@ -17,7 +17,7 @@ use super::print::{self, Format, Output};
 use super::session::{ago, resolve};
 use super::table::{Table, harmless};
 use super::transfer;
-use crate::client::{self, Auth, Client, ClientError, Pushes, Start};
+use crate::client::{self, Auth, ClientError, Connection, Pushes, Start};
 use crate::config::Config;
 
 pub(super) const ABOUT: &str = "\
@@ -69,7 +69,7 @@ pub(super) struct Found {
 }
 
 impl Whose {
-    pub(super) async fn find(self, client: &Client) -> Result<Found, Failure> {
+    pub(super) async fn find(self, client: &Connection) -> Result<Found, Failure> {
         let session_id = match &self.session {
             Some(session) => Some(resolve(client, session).await?),
             None => None,
@@ -245,7 +245,7 @@ pub(super) async fn run(config: &Config, command: FsCommand) -> Result<u8, Failu
 
 /// The reply as JSON; for people nothing, since it was done.
 async fn quietly(
-    client: &Client,
+    client: &Connection,
     method: Method,
     params: &impl Serialize,
     output: Output,
@@ -257,7 +257,7 @@ async fn quietly(
     }
 }
 
-async fn list(client: &Client, args: LsArgs) -> Result<(), Failure> {
+async fn list(client: &Connection, args: LsArgs) -> Result<(), Failure> {
     let Found { session_id, workspace_id } = args.whose.find(client).await?;
     let (path, path_encoding) = optional(args.path);
     let params =
@@ -289,7 +289,7 @@ fn more(truncated: bool) {
     }
 }
 
-async fn stat(client: &Client, args: PathArgs) -> Result<(), Failure> {
+async fn stat(client: &Connection, args: PathArgs) -> Result<(), Failure> {
     let Found { session_id, workspace_id } = args.whose.find(client).await?;
     let (path, path_encoding) = optional(Some(args.path));
     let params = StatParams { session_id, workspace_id, path, path_encoding };
@@ -298,7 +298,7 @@ async fn stat(client: &Client, args: PathArgs) -> Result<(), Failure> {
     print::reply(&value, args.output.format())
 }
 
-async fn mkdir(client: &Client, args: MkdirArgs) -> Result<(), Failure> {
+async fn mkdir(client: &Connection, args: MkdirArgs) -> Result<(), Failure> {
     let MkdirArgs { parents, path: PathArgs { whose, path, output } } = args;
     let Found { session_id, workspace_id } = whose.find(client).await?;
     let (path, path_encoding) = wire(&path);
@@ -313,7 +313,7 @@ async fn mkdir(client: &Client, args: MkdirArgs) -> Result<(), Failure> {
     quietly(client, Method::FsMkdir, &params, output).await
 }
 
-async fn rename(client: &Client, args: MvArgs) -> Result<(), Failure> {
+async fn rename(client: &Connection, args: MvArgs) -> Result<(), Failure> {
     let Found { session_id, workspace_id } = args.whose.find(client).await?;
     let ((path, path_encoding), (to, to_encoding)) = (wire(&args.from), wire(&args.to));
     let overwrite = args.force.then_some(true);
@@ -330,7 +330,7 @@ async fn rename(client: &Client, args: MvArgs) -> Result<(), Failure> {
     quietly(client, Method::FsMove, &params, args.output).await
 }
 
-async fn remove(client: &Client, args: RmArgs) -> Result<(), Failure> {
+async fn remove(client: &Connection, args: RmArgs) -> Result<(), Failure> {
     let Found { session_id, workspace_id } = args.whose.find(client).await?;
     for path in &args.paths {
         let (path, path_encoding) = wire(path);
@@ -347,7 +347,7 @@ async fn remove(client: &Client, args: RmArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn glob(client: &Client, args: GlobArgs) -> Result<(), Failure> {
+async fn glob(client: &Connection, args: GlobArgs) -> Result<(), Failure> {
     let Found { session_id, workspace_id } = args.whose.find(client).await?;
     let (path, path_encoding) = optional(args.path);
     let params = GlobParams {
@@ -370,7 +370,7 @@ async fn glob(client: &Client, args: GlobArgs) -> Result<(), Failure> {
 }
 
 /// Like grep(1): 1 when nothing was found.
-async fn grep(client: &Client, args: GrepArgs) -> Result<u8, Failure> {
+async fn grep(client: &Connection, args: GrepArgs) -> Result<u8, Failure> {
     let Found { session_id, workspace_id } = args.whose.find(client).await?;
     let (path, path_encoding) = optional(args.path);
     let params = GrepParams {
@@ -409,7 +409,7 @@ async fn grep(client: &Client, args: GrepArgs) -> Result<u8, Failure> {
     Ok(code)
 }
 
-async fn watch(client: &Client, mut pushes: Pushes, args: WatchArgs) -> Result<(), Failure> {
+async fn watch(client: &Connection, mut pushes: Pushes, args: WatchArgs) -> Result<(), Failure> {
     let Found { session_id, workspace_id } = args.whose.find(client).await?;
     let (path, path_encoding) = optional(args.path);
     let recursive = args.recursive.then_some(true);
@@ -422,7 +422,7 @@ async fn watch(client: &Client, mut pushes: Pushes, args: WatchArgs) -> Result<(
     while let Some(push) = pushes.next().await {
         match args.output.format() {
             _ if push.method != "fs.changed" => {}
-            Format::Json => print::line(push.params.get())?,
+            Format::Json => print::line(push.json())?,
             Format::People => print::text(&changed(&push.parse()?))?,
         }
     }

@@ -11,6 +11,7 @@ mod approve;
 mod attach;
 mod call;
 mod case;
+mod chat;
 mod checkpoint;
 mod daemon;
 mod debug;
@@ -33,6 +34,7 @@ mod sandbox;
 mod send;
 mod session;
 mod settings;
+pub(crate) mod sh;
 mod start;
 mod table;
 mod term;
@@ -74,12 +76,18 @@ enum Command {
     /// Run a command and stream its output; exits with the command's code
     #[command(after_long_help = run::KEYS_AND_CODES)]
     Run(run::RunArgs),
+    /// Be a shell for programs that start one: `sh -c COMMAND`, in the daemon's hands
+    #[command(after_long_help = sh::ABOUT)]
+    Sh(sh::ShArgs),
     /// Create, list, inspect, open and end sessions
     #[command(subcommand)]
     Session(session::SessionCommand),
     /// Keep the state of a session's shell, and give it back
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
+    /// Say something to the agent of a session, and show what it does
+    #[command(after_long_help = chat::KEYS_AND_CODES)]
+    Chat(chat::ChatArgs),
     /// List, read, feed, signal and cancel executions
     #[command(subcommand)]
     Exec(exec::ExecCommand),
@@ -194,8 +202,10 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Serve(args) => serve_daemon(args, base),
         Command::Stdio(args) => serve_stdio(args, base),
         Command::Run(args) => talk(&base, async |config| run::run(config, args).await),
+        Command::Sh(args) => Ok(sh::run(args, &base)),
         Command::Session(command) => talk(&base, async |config| session::run(config, command).await),
         Command::Checkpoint(command) => talk(&base, async |config| checkpoint::run(config, command).await),
+        Command::Chat(args) => talk(&base, async |config| chat::chat(config, args).await),
         Command::Exec(command) => talk(&base, async |config| exec::run(config, command).await),
         Command::History(args) => talk(&base, async |config| history::show(config, args).await),
         Command::Term(command) => talk(&base, async |config| term::run(config, command).await),

@@ -16,12 +16,13 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::UnixStream;
 use tokio::signal::unix::{SignalKind, signal};
+use trl_client::Secret;
 use trl_proto::{Error, ErrorCode};
 
 use super::failure::Failure;
 use super::term;
-use crate::client::{self, Client, ClientError};
-use crate::config::{Config, Secret, units};
+use crate::client::{self, ClientError, Connection};
+use crate::config::{Config, units};
 
 /// For the long help.
 pub(super) const ABOUT: &str = "\
@@ -56,7 +57,7 @@ fn above_zero(text: &str) -> Result<Duration, String> {
     }
 }
 
-pub(super) async fn record(config: &Config, client: Client, args: RecordArgs) -> Result<u8, Failure> {
+pub(super) async fn record(config: &Config, client: Connection, args: RecordArgs) -> Result<u8, Failure> {
     let id = term::resolve(&client, &args.terminal).await?;
     drop(client);
     let mut path = format!("/api/terminals/{id}/recording?follow={}", u8::from(args.follow));

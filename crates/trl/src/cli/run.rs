@@ -16,18 +16,16 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
-use trl_proto::exec::{
-    CancelParams, Cancelled, OnDisconnect, Outcome, RunParams, ShellState, SignalParams, Signalled,
-    StreamStarted,
-};
-use trl_proto::{ExecutionId, Method, SessionId};
+use trl_client::{OutputStream, Process};
+use trl_proto::exec::{OnDisconnect, Outcome, RunParams, ShellState};
+use trl_proto::{Method, SessionId};
 
 use super::case::CaseArgs;
 use super::failure::{Failure, READER_GONE};
 use super::runtime::RuntimeArgs;
 use super::sandbox::{self, SandboxArgs};
 use super::{forward, quote, session};
-use crate::client::{self, Auth, Client, ClientError, Start};
+use crate::client::{self, Auth, Connection, Start};
 use crate::config::{Config, units};
 
 const TIMED_OUT: u8 = 124;
@@ -113,7 +111,7 @@ impl Directory {
 
 /// Where it begins.
 pub(super) async fn working_dir(
-    client: &Client,
+    client: &Connection,
     asked: Option<&Path>,
     otherwise: Directory,
     case: &CaseArgs,
@@ -145,21 +143,22 @@ pub(super) async fn run(config: &Config, args: RunArgs) -> Result<u8, Failure> {
     let params = params(&client, args, command, &stdin).await?;
     // From here on there is something to interrupt.
     let interrupts = signal(SignalKind::interrupt())?;
-    let started: StreamStarted = client.call(Method::ExecStream, &params).await?;
-    let execution = started.execution_id;
-    if let Some(request) = &started.request_id {
+    let started = client.call(Method::ExecStream, &params).await?;
+    let stream = OutputStream::new(pushes, started, client);
+    let process = stream.process().clone();
+    if let Some(request) = stream.request_id() {
         say(&format!("waiting for approval: trl approve {request}, or the web page"));
     }
-    let output = tokio::spawn(forward::output(pushes, started.stream_id));
+    let output = tokio::spawn(forward::output(stream));
     if let forward::Stdin::Forwarded = stdin {
-        tokio::spawn(forward::input(client.clone(), execution.clone()));
+        tokio::spawn(forward::input(process.clone()));
     }
-    let (ended, next) = watch(&client, &execution, interrupts, output).await?;
+    let (ended, next) = watch(&process, interrupts, output).await?;
     finish(ended, next, &telling)
 }
 
 async fn params(
-    client: &Client,
+    client: &Connection,
     args: RunArgs,
     command: String,
     stdin: &forward::Stdin,
@@ -200,8 +199,7 @@ type Ended = Option<Result<Outcome, forward::Broken>>;
 
 /// Waits for the end of the command, and passes ^C on to it.
 async fn watch(
-    client: &Client,
-    execution: &ExecutionId,
+    process: &Process,
     mut interrupts: Signal,
     mut output: JoinHandle<Result<Outcome, forward::Broken>>,
 ) -> Result<(Ended, Next), Failure> {
@@ -211,12 +209,12 @@ async fn watch(
             ended = &mut output => return Ok((Some(ended.map_err(io::Error::from)?), next)),
             _ = interrupts.recv() => next = match next {
                 Next::Interrupt => {
-                    tokio::spawn(interrupt(client.clone(), execution.clone()));
+                    tokio::spawn(interrupt(process.clone()));
                     Next::Cancel
                 }
                 Next::Cancel => {
                     say_cancelling();
-                    tokio::spawn(cancel(client.clone(), execution.clone()));
+                    tokio::spawn(cancel(process.clone()));
                     Next::Leave
                 }
                 // The daemon goes on with the cancel.
@@ -227,10 +225,9 @@ async fn watch(
 }
 
 /// What a terminal does. A command that still waits for its turn has nothing to interrupt: that one is cancelled.
-async fn interrupt(client: Client, execution: ExecutionId) {
-    let params = SignalParams { execution_id: execution.clone(), signal: "INT".into() };
-    if client.call::<Signalled>(Method::ExecSignal, &params).await.is_err() {
-        cancel(client, execution).await;
+async fn interrupt(process: Process) {
+    if process.signal("INT").await.is_err() {
+        cancel(process).await;
     }
 }
 
@@ -242,10 +239,9 @@ fn say_cancelling() {
 }
 
 /// Asks the daemon to end the command; that it has ended is heard from the stream.
-async fn cancel(client: Client, execution: ExecutionId) {
-    let params = CancelParams { execution_id: Some(execution), ..CancelParams::default() };
+async fn cancel(process: Process) {
     // It may have ended by itself, which is what was wanted.
-    let _over: Result<Cancelled, ClientError> = client.call(Method::ExecCancel, &params).await;
+    let _over = process.cancel().await;
 }
 
 fn finish(ended: Ended, next: Next, telling: &Telling) -> Result<u8, Failure> {

@@ -15,7 +15,7 @@ use super::print::{self, Format, Output};
 use super::run::{Directory, assignment};
 use super::session::{done, limit, limits};
 use super::table::Table;
-use crate::client::{self, Auth, Client, Start};
+use crate::client::{self, Auth, Connection, Start};
 use crate::config::Config;
 
 #[derive(Debug, clap::Subcommand)]
@@ -169,7 +169,7 @@ pub(super) async fn run(config: &Config, command: RuntimeCommand) -> Result<u8, 
     Ok(0)
 }
 
-async fn list(client: &Client, output: Output) -> Result<(), Failure> {
+async fn list(client: &Connection, output: Output) -> Result<(), Failure> {
     let list: RuntimeList = client.call(Method::RuntimeList, &NoParams {}).await?;
     if output.format() == Format::Json {
         return print::json(&list);
@@ -193,7 +193,7 @@ fn word(kind: RuntimeKind) -> String {
     serde_json::to_value(kind).ok().and_then(|word| word.as_str().map(String::from)).unwrap_or_default()
 }
 
-async fn add(client: &Client, args: AddArgs) -> Result<(), Failure> {
+async fn add(client: &Connection, args: AddArgs) -> Result<(), Failure> {
     let spec = RuntimeSpec {
         name: Some(args.name),
         kind: args.kind,
@@ -216,7 +216,7 @@ async fn add(client: &Client, args: AddArgs) -> Result<(), Failure> {
     done(&added, args.output.format())
 }
 
-async fn remove(client: &Client, args: RmArgs) -> Result<(), Failure> {
+async fn remove(client: &Connection, args: RmArgs) -> Result<(), Failure> {
     let (drain, force) = (args.drain.then_some(true), args.force.then_some(true));
     for name in args.runtimes {
         let params = RuntimeRemoveParams { name, drain, force };
@@ -233,7 +233,7 @@ async fn remove(client: &Client, args: RmArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn health(client: &Client, args: OneArgs) -> Result<u8, Failure> {
+async fn health(client: &Connection, args: OneArgs) -> Result<u8, Failure> {
     let health: RuntimeHealth =
         client.call(Method::RuntimeHealth, &RuntimeParams { name: args.runtime }).await?;
     let reply = serde_json::to_value(&health).map_err(std::io::Error::from)?;

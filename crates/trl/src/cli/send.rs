@@ -9,7 +9,7 @@ use trl_proto::{ErrorCode, Method, TerminalId, Text};
 
 use super::failure::Failure;
 use super::term::resolve;
-use crate::client::{Client, ClientError};
+use crate::client::{ClientError, Connection};
 use crate::config::units;
 
 /// For the long help.
@@ -47,7 +47,7 @@ fn key(name: &str) -> Result<String, String> {
 }
 
 /// The text, then the keys, then Enter.
-pub(super) async fn send(client: &Client, args: SendArgs) -> Result<(), Failure> {
+pub(super) async fn send(client: &Connection, args: SendArgs) -> Result<(), Failure> {
     let terminal_id = resolve(client, &args.terminal).await?;
     let mut typist = Typist { client, terminal_id, patience: args.timeout, typed: 0 };
     let mut keys = args.keys;
@@ -64,7 +64,7 @@ pub(super) async fn send(client: &Client, args: SendArgs) -> Result<(), Failure>
 }
 
 struct Typist<'a> {
-    client: &'a Client,
+    client: &'a Connection,
     terminal_id: TerminalId,
     patience: Duration,
     /// Bytes so far.

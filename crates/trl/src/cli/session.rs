@@ -19,7 +19,7 @@ use super::run::{Autostart, assignment, working_dir};
 use super::runtime::RuntimeArgs;
 use super::sandbox::SandboxArgs;
 use super::table::Table;
-use crate::client::{self, Auth, Client, Start};
+use crate::client::{self, Auth, Connection, Start};
 use crate::config::{Config, units};
 
 #[derive(Debug, clap::Subcommand)]
@@ -201,7 +201,7 @@ pub(super) async fn run(config: &Config, command: SessionCommand) -> Result<u8, 
     Ok(0)
 }
 
-async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
+async fn create(client: &Connection, args: NewArgs) -> Result<(), Failure> {
     let some = |pairs: Vec<(String, String)>| (!pairs.is_empty()).then(|| pairs.into_iter().collect());
     let params = CreateParams {
         shell: args.shell,
@@ -228,7 +228,7 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
     }
 }
 
-async fn list(client: &Client, args: LsArgs) -> Result<(), Failure> {
+async fn list(client: &Connection, args: LsArgs) -> Result<(), Failure> {
     let params = ListParams {
         state: args.state,
         label: args.label,
@@ -284,7 +284,7 @@ pub(super) fn ago(time: &str) -> String {
     }
 }
 
-async fn on_one(client: &Client, method: Method, args: &OneArgs) -> Result<(), Failure> {
+async fn on_one(client: &Connection, method: Method, args: &OneArgs) -> Result<(), Failure> {
     let params = SessionParams { session_id: resolve(client, &args.session).await? };
     let reply: Value = client.call(method, &params).await?;
     match (method, args.output.format()) {
@@ -293,7 +293,7 @@ async fn on_one(client: &Client, method: Method, args: &OneArgs) -> Result<(), F
     }
 }
 
-async fn open(client: &Client, args: OpenArgs) -> Result<(), Failure> {
+async fn open(client: &Connection, args: OpenArgs) -> Result<(), Failure> {
     let secret_env = (!args.secret_env.is_empty()).then(|| args.secret_env.into_iter().collect());
     let params = GetParams { session_id: resolve(client, &args.one.session).await?, secret_env };
     done(&client.call(Method::SessionGet, &params).await?, args.one.output.format())
@@ -307,7 +307,7 @@ pub(super) fn done(reply: &Value, format: Format) -> Result<(), Failure> {
     }
 }
 
-async fn remove(client: &Client, args: &RmArgs) -> Result<(), Failure> {
+async fn remove(client: &Connection, args: &RmArgs) -> Result<(), Failure> {
     for session in &args.sessions {
         let session_id = resolve(client, session).await?;
         let params = DestroyParams { session_id, force: args.force.then_some(true) };
@@ -317,7 +317,7 @@ async fn remove(client: &Client, args: &RmArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn delete(client: &Client, args: &DeleteArgs) -> Result<(), Failure> {
+async fn delete(client: &Connection, args: &DeleteArgs) -> Result<(), Failure> {
     for session in &args.sessions {
         let params = SessionParams { session_id: resolve(client, session).await? };
         let reply: Value = client.call(Method::SessionDelete, &params).await?;
@@ -327,7 +327,7 @@ async fn delete(client: &Client, args: &DeleteArgs) -> Result<(), Failure> {
 }
 
 /// The session a person means: an id, or the name of exactly one. Names never look like ids.
-pub(super) async fn resolve(client: &Client, text: &str) -> Result<SessionId, Failure> {
+pub(super) async fn resolve(client: &Connection, text: &str) -> Result<SessionId, Failure> {
     if let Ok(id) = text.parse() {
         return Ok(id);
     }

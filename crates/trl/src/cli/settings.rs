@@ -1,12 +1,13 @@
 //! `trl config`: the settings as they came out, and where each came from.
 
 use serde_json::{Map, Value, json};
+use trl_client::TOKEN_VARIABLE;
 
 use super::failure::Failure;
 use super::flags::EngineFlags;
 use super::print::{self, Format, Output};
 use super::table::Table;
-use crate::config::{Config, Flags, KEYS, TOKEN_VARIABLE};
+use crate::config::{Config, Flags, KEYS};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum ConfigCommand {

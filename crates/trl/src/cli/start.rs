@@ -6,22 +6,23 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
+use trl_client::Progress;
 use trl_proto::exec::Stream;
 use trl_proto::limits::Limit;
 use trl_proto::start::{
-    Progress, ProgressEnd, Reason, StartParams, StartStdin, StdinName, Until, WaitParams, Waited,
+    self, ProgressEnd, Reason, StartParams, StartStdin, StdinName, Until, WaitParams, Waited,
 };
 use trl_proto::{ExecutionId, Method};
 
 use super::case::CaseArgs;
-use super::exec::{StreamName, eprint_line, replay};
+use super::exec::{StreamName, eprint_line};
 use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::run::{Autostart, Directory, assignment, environment, working_dir};
 use super::runtime::RuntimeArgs;
 use super::sandbox::{self, SandboxArgs};
-use super::session;
-use crate::client::Client;
+use super::{forward, session};
+use crate::client::Connection;
 use crate::config::units;
 
 /// Of a wait that ended because it was long enough.
@@ -94,7 +95,7 @@ pub(super) struct WaitArgs {
     output: Output,
 }
 
-pub(super) async fn start(client: &Client, args: StartArgs) -> Result<u8, Failure> {
+pub(super) async fn start(client: &Connection, args: StartArgs) -> Result<u8, Failure> {
     let format = args.output.format();
     let params = params(client, args).await?;
     let reply: Value = client.call(Method::ExecStart, &params).await?;
@@ -102,11 +103,11 @@ pub(super) async fn start(client: &Client, args: StartArgs) -> Result<u8, Failur
         print::json(&reply)?;
         return Ok(0);
     }
-    let progress: Progress = serde_json::from_value(reply).map_err(io::Error::from)?;
+    let progress: start::Progress = serde_json::from_value(reply).map_err(io::Error::from)?;
     tell(progress)
 }
 
-async fn params(client: &Client, args: StartArgs) -> Result<StartParams, Failure> {
+async fn params(client: &Connection, args: StartArgs) -> Result<StartParams, Failure> {
     let text = |word: &OsString| {
         word.to_str().map(String::from).ok_or_else(|| Failure::Usage(format!("{word:?} is not valid UTF-8")))
     };
@@ -141,7 +142,7 @@ async fn params(client: &Client, args: StartArgs) -> Result<StartParams, Failure
     })
 }
 
-pub(super) async fn wait(client: &Client, args: WaitArgs) -> Result<u8, Failure> {
+pub(super) async fn wait(client: &Connection, args: WaitArgs) -> Result<u8, Failure> {
     let params = WaitParams {
         execution_id: args.execution,
         until: Some(Until {
@@ -166,9 +167,10 @@ pub(super) async fn wait(client: &Client, args: WaitArgs) -> Result<u8, Failure>
 }
 
 /// Prints what is new; the code is the command's, once it has ended.
-fn tell(progress: Progress) -> Result<u8, Failure> {
-    replay(Stream::Stdout, progress.stdout, progress.stdout_encoding)?;
-    replay(Stream::Stderr, progress.stderr, progress.stderr_encoding)?;
+fn tell(progress: start::Progress) -> Result<u8, Failure> {
+    let progress = Progress::try_from(progress)?;
+    forward::write(Stream::Stdout, &progress.stdout)?;
+    forward::write(Stream::Stderr, &progress.stderr)?;
     if progress.gap.is_some() {
         eprint_line("trl: some of the output is not shown; `trl exec output` reads what is still kept");
     }

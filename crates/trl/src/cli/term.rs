@@ -22,7 +22,7 @@ use super::sandbox::SandboxArgs;
 use super::send;
 use super::session::{ago, done, limit, limits, secret};
 use super::table::Table;
-use crate::client::{self, Auth, Client, Start};
+use crate::client::{self, Auth, Connection, Start};
 use crate::config::{Config, units};
 
 #[derive(Debug, clap::Subcommand)]
@@ -189,7 +189,7 @@ pub(super) async fn run(config: &Config, command: TermCommand) -> Result<u8, Fai
     Ok(0)
 }
 
-async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
+async fn create(client: &Connection, args: NewArgs) -> Result<(), Failure> {
     let some = |pairs: Vec<(String, String)>| (!pairs.is_empty()).then(|| pairs.into_iter().collect());
     let (case, workspace) = (args.case.as_deref(), args.workspace.as_deref());
     let working_dir = match args.runtime.directory() {
@@ -223,7 +223,7 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
     }
 }
 
-async fn list(client: &Client, args: LsArgs) -> Result<(), Failure> {
+async fn list(client: &Connection, args: LsArgs) -> Result<(), Failure> {
     let params = ListParams { workspace_id: args.workspace };
     let mut reply: Value = client.call(Method::TerminalList, &params).await?;
     if let Some(Value::Array(terminals)) = reply.get_mut("terminals") {
@@ -258,12 +258,12 @@ fn state(terminal: &TerminalInfo) -> String {
     }
 }
 
-async fn info(client: &Client, args: &OneArgs) -> Result<(), Failure> {
+async fn info(client: &Connection, args: &OneArgs) -> Result<(), Failure> {
     let params = TerminalParams { terminal_id: resolve(client, &args.terminal).await? };
     print::reply(&client.call(Method::TerminalGet, &params).await?, args.output.format())
 }
 
-async fn screen(client: &Client, args: &ScreenArgs) -> Result<(), Failure> {
+async fn screen(client: &Connection, args: &ScreenArgs) -> Result<(), Failure> {
     let format = args.format.unwrap_or_default();
     let params = ScreenParams { terminal_id: resolve(client, &args.terminal).await?, format: Some(format) };
     let reply: Value = client.call(Method::TerminalScreen, &params).await?;
@@ -274,19 +274,19 @@ async fn screen(client: &Client, args: &ScreenArgs) -> Result<(), Failure> {
     print::line(screen.text.unwrap_or_default().trim_end_matches('\n'))
 }
 
-async fn resize(client: &Client, args: &ResizeArgs) -> Result<(), Failure> {
+async fn resize(client: &Connection, args: &ResizeArgs) -> Result<(), Failure> {
     let terminal_id = resolve(client, &args.terminal).await?;
     let params = ResizeParams { terminal_id, cols: args.cols, rows: args.rows };
     done(&client.call(Method::TerminalResize, &params).await?, args.output.format())
 }
 
-async fn signal(client: &Client, args: SignalArgs) -> Result<(), Failure> {
+async fn signal(client: &Connection, args: SignalArgs) -> Result<(), Failure> {
     let terminal_id = resolve(client, &args.terminal).await?;
     let params = SignalParams { terminal_id, signal: args.signal };
     done(&client.call(Method::TerminalSignal, &params).await?, args.output.format())
 }
 
-async fn remove(client: &Client, args: &RmArgs) -> Result<(), Failure> {
+async fn remove(client: &Connection, args: &RmArgs) -> Result<(), Failure> {
     for terminal in &args.terminals {
         let terminal_id = resolve(client, terminal).await?;
         let params = DestroyParams { terminal_id, grace_s: args.grace.map(|grace| grace.as_secs_f64()) };
@@ -295,13 +295,13 @@ async fn remove(client: &Client, args: &RmArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn keep(client: &Client, args: &OneArgs) -> Result<(), Failure> {
+async fn keep(client: &Connection, args: &OneArgs) -> Result<(), Failure> {
     let params = TerminalParams { terminal_id: resolve(client, &args.terminal).await? };
     done(&client.call(Method::TerminalKeep, &params).await?, args.output.format())
 }
 
 /// The terminal a person means: an id, or the name of exactly one. Names never look like ids.
-pub(super) async fn resolve(client: &Client, text: &str) -> Result<TerminalId, Failure> {
+pub(super) async fn resolve(client: &Connection, text: &str) -> Result<TerminalId, Failure> {
     if let Ok(id) = text.parse() {
         return Ok(id);
     }

@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::session::ago;
 use super::table::Table;
-use crate::client::{self, Auth, Client, Start};
+use crate::client::{self, Auth, Connection, Start};
 use crate::config::{Config, units};
 
 #[derive(Debug, clap::Subcommand)]
@@ -74,7 +74,7 @@ pub(super) async fn run(config: &Config, command: TokenCommand) -> Result<u8, Fa
     Ok(0)
 }
 
-async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
+async fn create(client: &Connection, args: NewArgs) -> Result<(), Failure> {
     let some = |names: Vec<String>| (!names.is_empty()).then_some(names);
     let ceilings = Ceilings {
         cases: some(args.cases),
@@ -97,7 +97,7 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
     }
 }
 
-async fn list(client: &Client, output: Output) -> Result<(), Failure> {
+async fn list(client: &Connection, output: Output) -> Result<(), Failure> {
     let list: TokenList = client.call(Method::TokenList, &NoParams {}).await?;
     if output.format() == Format::Json {
         return print::json(&list);
@@ -123,7 +123,7 @@ fn word(role: &Role) -> String {
     serde_json::to_value(role).ok().and_then(|word| word.as_str().map(String::from)).unwrap_or_default()
 }
 
-async fn remove(client: &Client, args: &RmArgs) -> Result<(), Failure> {
+async fn remove(client: &Connection, args: &RmArgs) -> Result<(), Failure> {
     let list: TokenList = client.call(Method::TokenList, &NoParams {}).await?;
     for wanted in &args.tokens {
         let token_id = one_named(&list.tokens, wanted)?;

@@ -18,7 +18,7 @@ use super::failure::Failure;
 use super::fs::{Found, Whose};
 use super::print::{self, Format, Output};
 use super::record::refusal;
-use crate::client::{self, Client, ClientError};
+use crate::client::{self, ClientError, Connection};
 use crate::config::Config;
 
 /// One read of the file that is sent.
@@ -61,7 +61,7 @@ pub(super) async fn cat(config: &Config, whose: &Found, path: &OsStr) -> Result<
     copy(answer, &mut io::stdout().lock()).await
 }
 
-pub(super) async fn get(config: &Config, client: &Client, args: GetArgs) -> Result<(), Failure> {
+pub(super) async fn get(config: &Config, client: &Connection, args: GetArgs) -> Result<(), Failure> {
     let whose = args.whose.find(client).await?;
     let own = || Path::new(&args.path).file_name().map(PathBuf::from);
     let place = args.file.clone().or_else(own);
@@ -110,7 +110,7 @@ async fn copy(answer: Response<Incoming>, to: &mut impl Write) -> Result<(), Fai
     Ok(to.flush()?)
 }
 
-pub(super) async fn put(config: &Config, client: &Client, args: PutArgs) -> Result<(), Failure> {
+pub(super) async fn put(config: &Config, client: &Connection, args: PutArgs) -> Result<(), Failure> {
     let whose = args.whose.find(client).await?;
     let from_stdin = args.file == Path::new("-");
     let own = || args.file.file_name().filter(|_| !from_stdin).map(OsStr::to_os_string);

@@ -12,7 +12,7 @@ use super::print::{self, Format, Output};
 use super::run::{Autostart, absolute};
 use super::session::ago;
 use super::table::Table;
-use crate::client::{self, Auth, Client, Start};
+use crate::client::{self, Auth, Connection, Start};
 use crate::config::Config;
 
 #[derive(Debug, clap::Subcommand)]
@@ -65,7 +65,7 @@ pub(super) async fn run(config: &Config, command: WorkspaceCommand) -> Result<u8
     Ok(0)
 }
 
-async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
+async fn create(client: &Connection, args: NewArgs) -> Result<(), Failure> {
     let dir = args.dir.as_deref().map(absolute).transpose()?;
     let params = CreateParams { workspace_id: args.workspace, dir };
     let made: Value = client.call(Method::WorkspaceCreate, &params).await?;
@@ -75,7 +75,7 @@ async fn create(client: &Client, args: NewArgs) -> Result<(), Failure> {
     }
 }
 
-async fn list(client: &Client, output: Output) -> Result<(), Failure> {
+async fn list(client: &Connection, output: Output) -> Result<(), Failure> {
     let list: WorkspaceList = client.call(Method::WorkspaceList, &NoParams {}).await?;
     if output.format() == Format::Json {
         return print::json(&list);

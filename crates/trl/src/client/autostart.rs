@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep};
+use trl_client::{ClientError, TOKEN_VARIABLE};
 
-use super::error::ClientError;
-use super::reach;
-use crate::config::{Config, TOKEN_VARIABLE};
+use super::error::ReachError;
+use crate::config::Config;
 
 /// A daemon is ready within milliseconds; a machine that swaps may need longer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -26,14 +26,14 @@ const AFTER_EXIT: Duration = Duration::from_secs(2);
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// Starts a daemon and connects to it.
-pub(super) async fn start(config: &Config) -> Result<UnixStream, ClientError> {
-    let mut child = spawn(config).map_err(|e| ClientError::DidNotStart(e.to_string()))?;
+pub(super) async fn start(config: &Config) -> Result<UnixStream, ReachError> {
+    let mut child = spawn(config).map_err(|e| ReachError::DidNotStart(e.to_string()))?;
     let mut deadline = Instant::now() + PATIENCE;
     let mut ended = None;
     loop {
-        match reach::open(&config.socket).await {
+        match trl_client::open(&config.socket).await {
             Err(ClientError::NotRunning { .. }) => {}
-            other => return other,
+            other => return Ok(other?),
         }
         if ended.is_none()
             && let Ok(Some(status)) = child.try_wait()
@@ -43,7 +43,7 @@ pub(super) async fn start(config: &Config) -> Result<UnixStream, ClientError> {
         }
         if Instant::now() >= deadline {
             let silence = || format!("it does not answer after {} s", PATIENCE.as_secs());
-            return Err(ClientError::DidNotStart(ended.unwrap_or_else(silence)));
+            return Err(ReachError::DidNotStart(ended.unwrap_or_else(silence)));
         }
         sleep(BETWEEN_TRIES).await;
     }

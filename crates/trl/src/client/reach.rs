@@ -1,17 +1,13 @@
 //! From settings to a connection that is ready for requests.
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use tokio::net::UnixStream;
-use trl_proto::system::{AuthParams, Authenticated, NoParams, Ping};
-use trl_proto::{Method, PROTOCOL};
+use trl_client::{ClientError, Connection, Pushes, Secret};
 
-use super::connection::{Client, Pushes};
-use super::error::ClientError;
+use super::error::ReachError;
 use super::{autostart, inside, token};
-use crate::config::{Config, Secret};
-use crate::paths::{self, DirFault};
+use crate::config::Config;
 
 /// What to do when no daemon answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,37 +30,40 @@ pub(crate) async fn connect(
     config: &Config,
     start: Start,
     auth: Auth,
-) -> Result<(Client, Pushes), ClientError> {
-    let stream = match (find(config).await, start) {
-        (Err(ClientError::NotRunning { .. }), Start::IfNeeded) => autostart::start(config).await?,
-        (other, _) => other?,
-    };
-    let (client, pushes) = Client::over(stream);
-    authenticate(&client, config, auth).await?;
-    let ping: Ping = client.call(Method::SystemPing, &NoParams {}).await?;
-    if ping.protocol != PROTOCOL {
-        return Err(ClientError::Skew {
-            theirs: ping.version,
-            their_protocol: ping.protocol,
-            ours: env!("CARGO_PKG_VERSION"),
-            our_protocol: PROTOCOL,
-        });
+) -> Result<(Connection, Pushes), ReachError> {
+    let stream = or_start(find(config).await, config, start).await?;
+    let (connection, pushes) = Connection::over(stream);
+    authenticate(&connection, config, auth).await?;
+    connection.check_version().await?;
+    Ok((connection, pushes))
+}
+
+/// Connects as whoever a token in the environment says, an agent otherwise, and says nothing more first: what is asked next
+/// shows whether both sides speak the same protocol.
+pub(crate) async fn connect_at_once(
+    config: &Config,
+    start: Start,
+) -> Result<(Connection, Pushes), ReachError> {
+    let found = trl_client::open(&config.socket).await.map_err(ReachError::from);
+    let (connection, pushes) = Connection::over(or_start(found, config, start).await?);
+    if let Some(token) = &config.operator_token {
+        connection.authenticate(token).await?;
     }
-    Ok((client, pushes))
+    Ok((connection, pushes))
 }
 
 /// Connects to a running daemon of any version, for requests that every version understands.
 pub(crate) async fn connect_any_version(
     config: &Config,
     auth: Auth,
-) -> Result<(Client, Pushes), ClientError> {
-    let (client, pushes) = Client::over(find(config).await?);
-    authenticate(&client, config, auth).await?;
-    Ok((client, pushes))
+) -> Result<(Connection, Pushes), ReachError> {
+    let (connection, pushes) = Connection::over(find(config).await?);
+    authenticate(&connection, config, auth).await?;
+    Ok((connection, pushes))
 }
 
 /// A connection of its own kind, and the token to present there, if somebody has one.
-pub(crate) async fn stream(config: &Config) -> Result<(UnixStream, Option<Secret>), ClientError> {
+pub(crate) async fn stream(config: &Config) -> Result<(UnixStream, Option<Secret>), ReachError> {
     let stream = find(config).await?;
     let courtesy = config.operator_token.is_some() || token::person_present();
     // as with lines: where it is a courtesy, a token that cannot be read is no reason to fail
@@ -72,40 +71,35 @@ pub(crate) async fn stream(config: &Config) -> Result<(UnixStream, Option<Secret
     Ok((stream, token))
 }
 
-/// Connects to the daemon of `config`. Inside a session, whose environment is not the user's, finding none says little.
-async fn find(config: &Config) -> Result<UnixStream, ClientError> {
-    match open(&config.socket).await {
-        Err(ClientError::NotRunning { socket }) if inside::in_session() => {
-            Err(ClientError::InsideSession { socket })
+async fn or_start(
+    found: Result<UnixStream, ReachError>,
+    config: &Config,
+    start: Start,
+) -> Result<UnixStream, ReachError> {
+    match (found, start) {
+        (Err(ReachError::Client(ClientError::NotRunning { .. })), Start::IfNeeded) => {
+            autostart::start(config).await
         }
-        other => other,
+        (other, _) => other,
     }
 }
 
-/// Connects to a socket in a directory that only this user can have put it into.
-pub(super) async fn open(socket: &Path) -> Result<UnixStream, ClientError> {
-    paths::check_socket(socket)?;
-    let dir = socket.parent().unwrap_or(Path::new("/"));
-    match paths::check_private_dir(dir, paths::user_id()) {
-        Ok(()) => {}
-        Err(DirFault::Missing) => return Err(ClientError::NotRunning { socket: socket.into() }),
-        Err(fault) => return Err(ClientError::SocketDir { dir: dir.into(), fault }),
-    }
-    UnixStream::connect(socket).await.map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-            ClientError::NotRunning { socket: socket.into() }
+/// Connects to the daemon of `config`. Inside a session, whose environment is not the user's, finding none says little.
+async fn find(config: &Config) -> Result<UnixStream, ReachError> {
+    match trl_client::open(&config.socket).await {
+        Err(ClientError::NotRunning { socket }) if inside::in_session() => {
+            Err(ReachError::InsideSession { socket })
         }
-        io::ErrorKind::PermissionDenied => ClientError::Denied { socket: socket.into() },
-        _ => ClientError::Connect { socket: socket.into(), source },
-    })
+        other => Ok(other?),
+    }
 }
 
 /// Presents the token. Where it is a courtesy, a failure is a warning: the command may well work without.
-async fn authenticate(client: &Client, config: &Config, auth: Auth) -> Result<(), ClientError> {
+async fn authenticate(connection: &Connection, config: &Config, auth: Auth) -> Result<(), ClientError> {
     let courtesy = config.operator_token.is_some() || token::person_present();
     match (auth, courtesy) {
         (Auth::IfPerson, false) => Ok(()),
-        (Auth::IfPerson, true) => match present_token(client, config).await {
+        (Auth::IfPerson, true) => match present_token(connection, config).await {
             Ok(_) => Ok(()),
             Err(e @ (ClientError::Refused(_) | ClientError::Token(_))) => {
                 let _unseen = writeln!(io::stderr(), "trl: going on without the operator token: {e}");
@@ -113,7 +107,7 @@ async fn authenticate(client: &Client, config: &Config, auth: Auth) -> Result<()
             }
             Err(e) => Err(e),
         },
-        (Auth::Required, _) => match present_token(client, config).await? {
+        (Auth::Required, _) => match present_token(connection, config).await? {
             Presented::Token => Ok(()),
             Presented::Nothing => {
                 let file = config.operator_token_file.display();
@@ -129,10 +123,9 @@ enum Presented {
     Nothing,
 }
 
-async fn present_token(client: &Client, config: &Config) -> Result<Presented, ClientError> {
+async fn present_token(connection: &Connection, config: &Config) -> Result<Presented, ClientError> {
     let Some(secret) = token::find(config)? else { return Ok(Presented::Nothing) };
-    let params = AuthParams { token: secret.expose().into() };
-    let _role: Authenticated = client.call(Method::SystemAuth, &params).await?;
+    connection.authenticate(&secret).await?;
     Ok(Presented::Token)
 }
 
@@ -143,6 +136,7 @@ mod tests {
 
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
     use tokio::net::UnixListener;
+    use trl_proto::PROTOCOL;
 
     use super::*;
 
@@ -184,24 +178,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_missing_or_dead_socket_means_no_daemon() {
-        let (_dir, config) = world();
-        assert!(matches!(open(&config.socket).await, Err(ClientError::NotRunning { .. })));
-        drop(std::os::unix::net::UnixListener::bind(&config.socket).unwrap());
-        assert!(matches!(open(&config.socket).await, Err(ClientError::NotRunning { .. })));
-        let nowhere = config.socket.with_file_name("none").join("trl.sock");
-        assert!(matches!(open(&nowhere).await, Err(ClientError::NotRunning { .. })));
-    }
-
-    #[tokio::test]
-    async fn a_socket_in_an_open_directory_is_not_used() {
-        let (dir, config) = world();
-        let _listener = UnixListener::bind(&config.socket).unwrap();
-        fs::set_permissions(dir.path(), Permissions::from_mode(0o770)).unwrap();
-        assert!(matches!(open(&config.socket).await, Err(ClientError::SocketDir { .. })));
-    }
-
-    #[tokio::test]
     async fn the_token_is_the_first_thing_said() {
         let (_dir, mut config) = world();
         config.operator_token = Secret::new("good".into());
@@ -226,7 +202,10 @@ mod tests {
         config.operator_token = Secret::new("good".into());
         let first = daemon(&config, PROTOCOL + 1);
         let error = connect(&config, Start::Never, Auth::IfPerson).await.err().unwrap();
-        assert!(matches!(&error, ClientError::Skew { theirs, .. } if theirs == "7.0"), "{error}");
+        assert!(
+            matches!(&error, ReachError::Client(ClientError::Skew { theirs, .. }) if theirs == "7.0"),
+            "{error}"
+        );
         first.await.unwrap();
         fs::remove_file(&config.socket).unwrap();
         let _second = daemon(&config, PROTOCOL + 1);

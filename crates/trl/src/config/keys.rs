@@ -59,7 +59,7 @@ const TIB: u64 = 1 << 40;
 
 pub(crate) static KEYS: &[Key] = &[
     key!("socket", socket, "The Unix socket, in a directory that only you can enter")
-        .env("TRL_SOCKET_PATH")
+        .env(trl_client::SOCKET_VARIABLE)
         .flag(Flag::Global("socket"))
         .default_words("$XDG_RUNTIME_DIR/trl/trl.sock or /tmp/trl-UID/trl.sock"),
     key!("data_dir", data_dir, "Where what outlives the daemon is kept")
@@ -256,6 +256,7 @@ pub(crate) static KEYS: &[Key] = &[
         "Names in a workspace that no sandbox changes; .git/NAME is about every git directory in it"
     ),
     key!("sessions.runtime", settings.runtimes.usual, "Where sessions and terminals live that name no runtime"),
+    key!("runtimes.host", settings.runtimes.host, "Let sessions and terminals live on this machine, too"),
     key!(
         "runtimes.grace_s",
         settings.runtimes.grace,
@@ -265,6 +266,20 @@ pub(crate) static KEYS: &[Key] = &[
     key!("runtimes.connect_s", settings.runtimes.connect, "How long a request waits for a runtime to answer")
         .range(1..=3600),
     key!("files.max_bytes", files.max_bytes, "The largest file that is written to a workspace").range(0..=TIB),
+    key!(
+        "agents.linger_s",
+        agents.linger,
+        "How long an agent is kept after a message, for the next one; 0 is not at all"
+    )
+    .range(0..=86_400),
+    key!("agents.max_warm", agents.max_warm, "Agents that are kept like that at once").range(0..=1000),
+    key!("agents.start_s", agents.start, "How long an agent may take to start").range(1..=3600),
+    key!(
+        "agents.stop_grace_s",
+        agents.stop_grace,
+        "How long an agent that is stopped may take before it is killed"
+    )
+    .range(0..=3600),
     key!("log.level", log.level, "Level (error, warn, info, debug, trace) or filter of the log on stderr")
         .env("TRL_LOG")
         .flag(Flag::Engine("log-level")),

@@ -14,27 +14,25 @@ mod http;
 mod keys;
 mod origin;
 mod runtimes;
-mod secret;
 pub(crate) mod units;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::time::Duration;
 
+use trl_client::{Secret, TOKEN_VARIABLE};
 use trl_core::Settings;
 use trl_core::settings::CaseSettings;
 
-use crate::paths::{self, Env, Places};
 use field::Raw;
 pub(crate) use http::{HttpAddr, HttpSettings};
 pub(crate) use keys::{Flag, KEYS, Key};
 pub(crate) use origin::{ConfigError, Origin};
-pub(crate) use secret::Secret;
+use trl_sys::places::{self, Env, Places};
 
 /// Names the settings file.
 const FILE_VARIABLE: &str = "TRL_CONFIG";
-/// Holds the operator's token. It is no setting: nothing shows it and no file may hold it.
-pub(crate) const TOKEN_VARIABLE: &str = "TRL_AUTH_TOKEN";
 
 /// Everything an operator decides, put together.
 #[derive(Debug, Clone)]
@@ -49,7 +47,8 @@ pub(crate) struct Config {
     pub(crate) agent_max_sessions: usize,
     pub(crate) log: LogSettings,
     pub(crate) files: FileSettings,
-    /// From the environment, read once.
+    pub(crate) agents: AgentSettings,
+    /// From the environment, read once. It is no setting: nothing shows it and no file may hold it.
     pub(crate) operator_token: Option<Secret>,
     /// Where the daemon keeps the operator's token for people at a terminal.
     pub(crate) operator_token_file: PathBuf,
@@ -85,6 +84,26 @@ pub(crate) struct FileSettings {
 impl Default for FileSettings {
     fn default() -> Self {
         Self { max_bytes: 4 << 30 }
+    }
+}
+
+/// Agents of sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AgentSettings {
+    /// How long one is kept after a message.
+    pub(crate) linger: Duration,
+    /// How many are kept at once.
+    pub(crate) max_warm: usize,
+    /// How long one may take to start.
+    pub(crate) start: Duration,
+    /// How long one may take to stop.
+    pub(crate) stop_grace: Duration,
+}
+
+impl Default for AgentSettings {
+    fn default() -> Self {
+        let s = Duration::from_secs;
+        Self { linger: s(90), max_warm: 8, start: s(60), stop_grace: s(5) }
     }
 }
 
@@ -126,7 +145,7 @@ pub(crate) struct Flags {
 impl Config {
     /// The settings of this process.
     pub(crate) fn load(flags: &Flags) -> Result<Self, ConfigError> {
-        Self::from_layers(&|name| std::env::var_os(name), paths::user_id(), flags)
+        Self::from_layers(&|name| std::env::var_os(name), places::user_id(), flags)
     }
 
     fn from_layers(env: &Env<'_>, uid: u32, flags: &Flags) -> Result<Self, ConfigError> {
@@ -153,8 +172,9 @@ impl Config {
             agent_max_sessions: 0,
             log: LogSettings::default(),
             files: FileSettings::default(),
+            agents: AgentSettings::default(),
             operator_token: None,
-            operator_token_file: places.config_dir.join("operator.token"),
+            operator_token_file: places.operator_token(),
             file: None,
             settings: Settings { rules_dir: Some(places.config_dir.clone()), ..Settings::default() },
             origins: BTreeMap::new(),

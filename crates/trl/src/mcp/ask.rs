@@ -6,8 +6,8 @@
 //! 1. Up to protocol 2025-11-25 the question is a request of ours within the call.
 //! 2. From 2026-07-28 on the call ends with the question, and comes again with the answer ([`Person::settle`]).
 //!
-//! The answer is handed on with the operator's authority. That the user gave it is the client's word, as everything is
-//! that a person sees and types there.
+//! The answer is handed on with the operator's authority, where whoever carries it has that. That the user gave it is the
+//! client's word, as everything is that a person sees and types there.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,8 +25,6 @@ use trl_proto::{Error, ErrorCode, ExecutionId, Method, RequestId};
 use super::hands::Hands;
 use super::show;
 
-/// Clients give a call up after a minute.
-const PATIENCE: Duration = Duration::from_secs(50);
 /// What the question and its answer are called in a call that comes again.
 const QUESTION: &str = "approval";
 
@@ -95,8 +93,9 @@ impl<'a> Person<'a> {
         hands: &impl Hands,
         request: &RequestId,
         execution: &ExecutionId,
+        patience: Duration,
     ) -> Result<Answer, Error> {
-        if matches!(self.way, Way::No) {
+        if matches!(self.way, Way::No) || !hands.may_respond() {
             return Ok(Answer::Nobody);
         }
         let reply = hands.call(Method::HitlGet, json!({"request_id": request})).await?;
@@ -112,7 +111,7 @@ impl<'a> Person<'a> {
                 );
                 Ok(Answer::Later(CallToolResponse::InputRequired(again)))
             }
-            Way::Now(peer) => match peer.create_elicitation_with_timeout(question, Some(PATIENCE)).await {
+            Way::Now(peer) => match peer.create_elicitation_with_timeout(question, Some(patience)).await {
                 Ok(answer) => respond(hands, &request, &answer).await,
                 // Too late, or the client cannot after all: it waits for others.
                 Err(_) => Ok(Answer::Nobody),
@@ -123,6 +122,9 @@ impl<'a> Person<'a> {
     /// Hands on the answer that the call came back with.
     pub(super) async fn settle(&self, hands: &impl Hands, execution: &ExecutionId) -> Result<Answer, Error> {
         let Way::Again { answer: Some(answer), .. } = &self.way else { return Ok(Answer::Nobody) };
+        if !hands.may_respond() {
+            return Ok(Answer::Nobody);
+        }
         let pending = serde_json::to_value(RequestListParams::default()).unwrap_or_default();
         let list: RequestList = serde_json::from_value(hands.call(Method::HitlList, pending).await?)
             .map_err(|e| show::not_understood(&e))?;

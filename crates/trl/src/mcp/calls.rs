@@ -1,4 +1,6 @@
-//! Tools as calls of the wire.
+//! Tools as calls of the wire. None takes longer than [`LONGEST_WAIT_MS`], however many steps it has.
+
+use std::time::{Duration, Instant};
 
 use rmcp::ErrorData;
 use rmcp::model::CallToolResponse;
@@ -24,8 +26,10 @@ use super::tools::{
 const USUAL_TYPING_MS: u64 = 1_000;
 const USUAL_POLL_MS: u64 = 5_000;
 const USUAL_WAIT_MS: u64 = 30_000;
-/// Clients give a call up after a minute.
+/// Clients give a call up after a minute, whatever it has done until then.
 const LONGEST_WAIT_MS: u64 = 50_000;
+/// Of that, for the reply itself.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The tools, by the hands there are.
 pub(super) struct Calls<H> {
@@ -33,7 +37,7 @@ pub(super) struct Calls<H> {
 }
 
 /// A tool that did not work, in the model's eyes; or parameters that are none, in the client's.
-enum Fault {
+pub(super) enum Fault {
     Refused(Error),
     Params(String),
 }
@@ -44,7 +48,7 @@ impl From<Error> for Fault {
     }
 }
 
-type Done = Result<CallToolResponse, Fault>;
+pub(super) type Done = Result<CallToolResponse, Fault>;
 
 impl<H: Hands> Calls<H> {
     pub(super) fn new(hands: H) -> Self {
@@ -55,7 +59,26 @@ impl<H: Hands> Calls<H> {
         &self.hands
     }
 
+    /// What takes longer than anybody waits goes on; only the waiting is over.
     pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        person: &Person<'_>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let most = Duration::from_millis(LONGEST_WAIT_MS);
+        match tokio::time::timeout(most, self.call_for_ever(tool, arguments, person)).await {
+            Ok(done) => done,
+            Err(_) => {
+                let message = format!("{tool} is not done after {} s; it goes on", most.as_secs());
+                let error =
+                    Error::new(ErrorCode::ResourcePressure, message).hint("`list` shows what there is");
+                Ok(show::refusal(&error).into())
+            }
+        }
+    }
+
+    async fn call_for_ever(
         &self,
         tool: &str,
         arguments: Map<String, Value>,
@@ -71,6 +94,7 @@ impl<H: Hands> Calls<H> {
             "screen" => self.screen(read(arguments)).await,
             "new_session" => self.new_session(read(arguments)).await,
             "close_session" => self.close_session(read(arguments)).await,
+            "checkpoint" => self.checkpoint(read(arguments)).await,
             other => return Err(ErrorData::invalid_params(format!("there is no tool `{other}`"), None)),
         };
         match done {
@@ -83,9 +107,22 @@ impl<H: Hands> Calls<H> {
         }
     }
 
+    /// In a session that is closed, too: no tool opens one, and its state was kept for this.
+    async fn start(&self, start: &StartParams) -> Result<Progress, Error> {
+        match (self.ask(Method::ExecStart, start).await, &start.session_id) {
+            (Err(error), Some(session_id)) if error.code == ErrorCode::SessionClosed => {
+                let _opened: SessionInfo =
+                    self.ask(Method::SessionGet, &json!({"session_id": session_id})).await?;
+                self.ask(Method::ExecStart, start).await
+            }
+            (done, _) => done,
+        }
+    }
+
     async fn exec_command(&self, params: Result<ExecCommand, Fault>, person: &Person<'_>) -> Done {
+        let by = Instant::now() + Duration::from_millis(LONGEST_WAIT_MS) - LAST_WORDS;
         if let Some(execution) = person.asked_about() {
-            return self.answered(execution, person).await;
+            return self.answered(execution, person, by).await;
         }
         let params = params?;
         let session_id = match &params.session {
@@ -105,7 +142,7 @@ impl<H: Hands> Calls<H> {
             ..StartParams::default()
         };
         let room = Room::of(params.max_output_tokens);
-        let progress: Progress = self.ask(Method::ExecStart, &start).await?;
+        let progress = self.start(&start).await?;
         let asked = match (&progress.request_id, &progress.end) {
             (Some(request), ProgressEnd::NotYet { execution_id, .. }) => {
                 Some((request.clone(), execution_id.clone()))
@@ -113,8 +150,8 @@ impl<H: Hands> Calls<H> {
             _ => None,
         };
         let Some((request, execution_id)) = asked else { return self.show(progress, room).await };
-        match person.ask(&self.hands, &request, &execution_id).await? {
-            Answer::Yes => self.waited(execution_id, Until::default(), USUAL_WAIT_MS, room).await,
+        match person.ask(&self.hands, &request, &execution_id, left(by)).await? {
+            Answer::Yes => self.waited(execution_id, Until::default(), usual_wait(by), room).await,
             Answer::No => Err(refused_by_user()),
             Answer::Later(response) => Ok(response),
             Answer::Nobody => self.show(progress, room).await,
@@ -122,10 +159,10 @@ impl<H: Hands> Calls<H> {
     }
 
     /// The client comes back with what its user said.
-    async fn answered(&self, execution: ExecutionId, person: &Person<'_>) -> Done {
+    async fn answered(&self, execution: ExecutionId, person: &Person<'_>, by: Instant) -> Done {
         match person.settle(&self.hands, &execution).await? {
             Answer::No => Err(refused_by_user()),
-            _ => self.waited(execution, Until::default(), USUAL_WAIT_MS, Room::of(None)).await,
+            _ => self.waited(execution, Until::default(), usual_wait(by), Room::of(None)).await,
         }
     }
 
@@ -158,7 +195,7 @@ impl<H: Hands> Calls<H> {
         let params = WaitParams {
             execution_id,
             until: (until != Until::default()).then_some(until),
-            timeout_s: Some(limit_ms.min(LONGEST_WAIT_MS) as f64 / 1000.0),
+            timeout_s: Some(limit_ms.min(LONGEST_WAIT_MS - LAST_WORDS.as_millis() as u64) as f64 / 1000.0),
             max_output_bytes: None,
         };
         let waited: Waited = self.ask(Method::ExecWait, &params).await?;
@@ -192,15 +229,13 @@ impl<H: Hands> Calls<H> {
             limit: Some(room.bytes()),
         };
         let slice: OutputSlice = self.ask(Method::ExecOutput, &ask).await?;
-        let more = if slice.done { "that is all".into() } else { format!("go on with since {}", slice.next) };
-        let text = format!("from offset {}; {more}\n---\n{}", slice.offset, slice.data);
-        Ok(show::result(text, json!(slice)).into())
+        Ok(show::slice(slice).into())
     }
 
     async fn list(&self, params: Result<Nothing, Fault>) -> Done {
         let Nothing {} = params?;
         let sessions: SessionList = self.ask(Method::SessionList, &ListParams::default()).await?;
-        let executions: ExecutionList = self.ask(Method::ExecList, &json!({})).await?;
+        let mut executions: ExecutionList = self.ask(Method::ExecList, &json!({})).await?;
         let named = |s: &SessionInfo| s.name.as_deref().map(|n| format!(" ({n})")).unwrap_or_default();
         let mut lines: Vec<String> = Vec::new();
         let live = |s: &&SessionInfo| s.state != SessionState::Terminated;
@@ -218,7 +253,12 @@ impl<H: Hands> Calls<H> {
         if lines.is_empty() {
             lines.push("no sessions, and nothing has been run".into());
         }
-        let fields = json!({"sessions": sessions.sessions, "executions": executions.executions});
+        let sessions: Vec<&SessionInfo> = sessions.sessions.iter().filter(live).collect();
+        executions
+            .executions
+            .iter_mut()
+            .for_each(|execution| execution.command = beginning(&execution.command));
+        let fields = json!({"sessions": sessions, "executions": executions.executions});
         Ok(show::result(lines.join("\n"), fields).into())
     }
 
@@ -273,11 +313,18 @@ impl<H: Hands> Calls<H> {
             shell: params.shell.or_else(|| self.hands.shell().filter(|_| free).map(Into::into)),
             case_id: params.case,
             sandbox,
+            approval: Some(Approval::Return),
             ..CreateParams::default()
         };
         let session: Value = self.ask(Method::SessionCreate, &create).await?;
         let text = |name: &str| session[name].as_str().unwrap_or_default();
-        let words = format!("session {}, {} in {}", text("session_id"), text("shell"), text("working_dir"));
+        let words = match session["request_id"].as_str() {
+            None => format!("session {}, {} in {}", text("session_id"), text("shell"), text("working_dir")),
+            Some(request) => format!(
+                "approval_pending: a person has to approve it ({request}); `list` shows session {} once it is there",
+                text("session_id")
+            ),
+        };
         Ok(show::result(words, session).into())
     }
 
@@ -289,25 +336,41 @@ impl<H: Hands> Calls<H> {
     }
 
     /// An id, or the name of one that lives.
-    async fn session(&self, text: &str) -> Result<SessionId, Fault> {
+    pub(super) async fn session(&self, text: &str) -> Result<SessionId, Fault> {
         if let Ok(id) = text.parse() {
             return Ok(id);
         }
         let params = ListParams { name: Some(text.into()), ..ListParams::default() };
         let list: SessionList = self.ask(Method::SessionList, &params).await?;
-        let live = list.sessions.into_iter().find(|s| s.state != SessionState::Terminated);
-        live.map(|s| s.session_id).ok_or_else(|| {
+        // Of those that have the name: one that lives, or else one that can be opened again.
+        let known = list.sessions.iter().filter(|s| s.state != SessionState::Terminated);
+        let best =
+            known.min_by_key(|s| matches!(s.state, SessionState::Closed | SessionState::Uninitialized));
+        best.map(|s| s.session_id.clone()).ok_or_else(|| {
             let error =
                 Error::new(ErrorCode::SessionNotFound, format!("no session has the id or name `{text}`"));
             Fault::Refused(error.hint("`list` shows them, `new_session` makes one"))
         })
     }
 
-    async fn ask<R: DeserializeOwned>(&self, method: Method, params: &impl Serialize) -> Result<R, Error> {
+    pub(super) async fn ask<R: DeserializeOwned>(
+        &self,
+        method: Method,
+        params: &impl Serialize,
+    ) -> Result<R, Error> {
         let params = serde_json::to_value(params).map_err(|e| show::not_understood(&e))?;
         let reply = self.hands.call(method, params).await?;
         serde_json::from_value(reply).map_err(|e| show::not_understood(&e))
     }
+}
+
+fn left(by: Instant) -> Duration {
+    by.saturating_duration_since(Instant::now())
+}
+
+/// As long as usual, or what is left.
+fn usual_wait(by: Instant) -> u64 {
+    u64::try_from(left(by).as_millis()).unwrap_or(u64::MAX).min(USUAL_WAIT_MS)
 }
 
 fn refused_by_user() -> Fault {
@@ -323,14 +386,19 @@ fn execution(text: &str) -> Result<ExecutionId, Fault> {
     text.parse().map_err(|_| Fault::Params(format!("{text:?} is no execution_id")))
 }
 
-fn one_line(execution: &ExecutionInfo) -> String {
+/// Enough of a command to know it again; one may be megabytes.
+fn beginning(command: &str) -> String {
     const LONGEST: usize = 80;
+    let mut text: String = command.chars().take(LONGEST).collect();
+    if text.len() < command.len() {
+        text.push('…');
+    }
+    text
+}
+
+fn one_line(execution: &ExecutionInfo) -> String {
     let status = json!(execution.status);
     let code = execution.exit_code.map(|code| format!(" with {code}")).unwrap_or_default();
-    let mut command: String = execution.command.chars().take(LONGEST).collect();
-    if command.len() < execution.command.len() {
-        command.push('…');
-    }
-    let command = command.replace('\n', " ");
+    let command = beginning(&execution.command).replace('\n', " ");
     format!("{} {}{code}: {command}", execution.execution_id, status.as_str().unwrap_or_default())
 }

@@ -7,12 +7,15 @@ use tokio::sync::Mutex;
 use trl_proto::hitl::RespondParams;
 use trl_proto::{Error, ErrorCode, Method};
 
-use crate::client::{self, Auth, Client, ClientError, Start};
+use crate::client::{self, Auth, ClientError, Connection, ReachError, Start};
 use crate::config::Config;
 
 /// A way to the daemon.
 pub(crate) trait Hands: Send + Sync + 'static {
     fn call(&self, method: Method, params: Value) -> impl Future<Output = Result<Value, Error>> + Send;
+
+    /// Whether what a person answers at the client's side may be handed on.
+    fn may_respond(&self) -> bool;
 
     /// Hands on what a person answered, with that person's authority.
     fn respond(&self, answer: RespondParams) -> impl Future<Output = Result<(), Error>> + Send;
@@ -27,9 +30,9 @@ pub(crate) trait Hands: Send + Sync + 'static {
 /// A daemon at its socket, found or started when it is first needed, and found again when it was lost.
 pub(crate) struct Socket {
     config: Config,
-    agent: Mutex<Option<Client>>,
+    agent: Mutex<Option<Connection>>,
     /// For answers of people: the operator's, whose token only the user can read.
-    operator: Mutex<Option<Client>>,
+    operator: Mutex<Option<Connection>>,
     working_dir: Option<std::path::PathBuf>,
     shell: Option<String>,
 }
@@ -40,7 +43,7 @@ impl Socket {
         Self { config, agent: Mutex::default(), operator: Mutex::default(), working_dir, shell: find_shell() }
     }
 
-    async fn over(&self, kept: &Mutex<Option<Client>>, auth: Auth) -> Result<Client, ClientError> {
+    async fn over(&self, kept: &Mutex<Option<Connection>>, auth: Auth) -> Result<Connection, ReachError> {
         let mut kept = kept.lock().await;
         if let Some(client) = kept.as_ref().filter(|client| client.is_open()) {
             return Ok(client.clone());
@@ -53,12 +56,18 @@ impl Socket {
 impl Hands for Socket {
     async fn call(&self, method: Method, params: Value) -> Result<Value, Error> {
         let client = self.over(&self.agent, Auth::IfPerson).await.map_err(told)?;
-        client.call(method, &params).await.map_err(told)
+        client.call(method, &params).await.map_err(ReachError::from).map_err(told)
+    }
+
+    /// The operator's token says so, in the end.
+    fn may_respond(&self) -> bool {
+        true
     }
 
     async fn respond(&self, answer: RespondParams) -> Result<(), Error> {
         let client = self.over(&self.operator, Auth::Required).await.map_err(told)?;
-        client.call::<Value>(Method::HitlRespond, &answer).await.map(drop).map_err(told)
+        let settled = client.call::<Value>(Method::HitlRespond, &answer).await;
+        settled.map(drop).map_err(ReachError::from).map_err(told)
     }
 
     fn working_dir(&self) -> Option<&Path> {
@@ -70,20 +79,22 @@ impl Hands for Socket {
     }
 }
 
-fn find_shell() -> Option<String> {
+pub(crate) fn find_shell() -> Option<String> {
     let path = std::env::var_os("PATH")?;
     let found = std::env::split_paths(&path).map(|dir| dir.join("bash")).find(|file| file.is_file())?;
     found.into_os_string().into_string().ok()
 }
 
 /// The daemon's own words, or ours about why there are none.
-fn told(error: ClientError) -> Error {
+fn told(error: ReachError) -> Error {
     let hint = match &error {
-        ClientError::Lost => Some("what was asked may have been done; `list` shows what runs".into()),
+        ReachError::Client(ClientError::Lost) => {
+            Some("what was asked may have been done; `list` shows what runs".into())
+        }
         other => other.hint(),
     };
     match error {
-        ClientError::Refused(error) => error,
+        ReachError::Client(ClientError::Refused(error)) => error,
         other => {
             let mut error = Error::new(ErrorCode::InternalError, other.to_string());
             error.hint = hint;

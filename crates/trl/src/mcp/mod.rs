@@ -1,17 +1,23 @@
 //! TRL as tools for a model, by the Model Context Protocol.
 //!
 //! 1. [`tools`] is what a model is told: names, words, parameters.
-//! 2. [`calls`] makes calls of the wire out of a tool's parameters, by whatever [`hands`] there are.
+//! 2. [`calls`] makes calls of the wire out of a tool's parameters ([`keep`] those about checkpoints), by whatever [`hands`]
+//!    there are: a connection to the daemon here, the daemon itself behind its HTTP door (`serve/http/mcp.rs`).
 //! 3. [`show`] says what came of it, in as many words as the model wants and as a structure.
 //! 4. [`ask`] asks the person at the model's side, when a command has to be approved and the client can ask.
 //! 5. [`resources`] are what can be read without a tool: sessions, output, screens.
+//!
+//! In builds with debug assertions `fixtures` stands before it when a test says so: what the protocol's conformance suite wants.
 //!
 //! Nothing is kept between calls: sessions and executions are named in every one of them, so any connection, and any
 //! process, can go on where another was.
 
 mod ask;
 mod calls;
+#[cfg(debug_assertions)]
+mod fixtures;
 mod hands;
+mod keep;
 mod resources;
 mod show;
 mod tools;
@@ -19,7 +25,8 @@ mod tools;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,
+    CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
+    Implementation, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
     ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
 };
@@ -28,7 +35,7 @@ use rmcp::{ErrorData, ServerHandler, ServiceExt};
 
 use self::ask::Person;
 use self::calls::Calls;
-pub(crate) use self::hands::{Hands, Socket};
+pub(crate) use self::hands::{Hands, Socket, find_shell};
 use crate::config::Config;
 
 /// For people who set it up.
@@ -58,6 +65,18 @@ impl<H: Hands> Server<H> {
     pub(crate) fn new(hands: H) -> Self {
         Self { calls: Calls::new(hands) }
     }
+}
+
+/// What serves at the HTTP door.
+#[cfg(not(debug_assertions))]
+pub(crate) fn at_the_door<H: Hands>(hands: H) -> impl ServerHandler {
+    Server::new(hands)
+}
+
+/// As it is shipped, unless a test wants more.
+#[cfg(debug_assertions)]
+pub(crate) fn at_the_door<H: Hands>(hands: H) -> impl ServerHandler {
+    fixtures::Staged::new(Server::new(hands))
 }
 
 /// Serves the client on stdin and stdout until it goes.
@@ -103,6 +122,24 @@ impl<H: Hands> ServerHandler for Server<H> {
             // What was started goes on; only the waiting is over.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
         }
+    }
+
+    /// There are none. `rmcp` would answer with an empty list, as if there could be.
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    /// The same.
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
 
     async fn list_resources(

@@ -4,6 +4,7 @@ use rmcp::ErrorData;
 use rmcp::model::{ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
 use trl_proto::exec::ExecutionList;
+use trl_proto::text::{self, Encoding};
 use trl_proto::{Error, Method};
 
 use super::hands::Hands;
@@ -11,21 +12,25 @@ use super::hands::Hands;
 const SESSIONS: &str = "trl://sessions";
 const OUTPUT: &str = "trl://executions/";
 const SCREEN: &str = "trl://terminals/";
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain";
 /// Of one reading.
 const MOST_BYTES: u64 = 1 << 20;
 
 pub(super) async fn list(hands: &impl Hands) -> Result<ListResourcesResult, ErrorData> {
-    let mut all = vec![Resource::new(SESSIONS, "sessions")];
+    let mut all = vec![Resource::new(SESSIONS, "sessions").with_mime_type(JSON)];
     let reply = hands.call(Method::ExecList, json!({})).await.map_err(|e| failed(&e))?;
     let list: ExecutionList =
         serde_json::from_value(reply).unwrap_or(ExecutionList { executions: Vec::new() });
     for execution in list.executions {
         let id = execution.execution_id;
-        all.push(Resource::new(format!("{OUTPUT}{id}/stdout"), format!("output of {id}")));
+        let text = |uri: String, name: String| Resource::new(uri, name).with_mime_type(TEXT);
+        all.push(text(format!("{OUTPUT}{id}/stdout"), format!("output of {id}")));
+        if execution.stderr_bytes > 0 {
+            all.push(text(format!("{OUTPUT}{id}/stderr"), format!("errors of {id}")));
+        }
         all.extend(
-            execution
-                .terminal_id
-                .map(|t| Resource::new(format!("{SCREEN}{t}/screen"), format!("screen of {t}"))),
+            execution.terminal_id.map(|t| text(format!("{SCREEN}{t}/screen"), format!("screen of {t}"))),
         );
     }
     Ok(ListResourcesResult::with_all_items(all))
@@ -33,8 +38,10 @@ pub(super) async fn list(hands: &impl Hands) -> Result<ListResourcesResult, Erro
 
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     vec![
-        ResourceTemplate::new(format!("{OUTPUT}{{execution_id}}/{{stream}}"), "output of an execution"),
-        ResourceTemplate::new(format!("{SCREEN}{{terminal_id}}/screen"), "screen of a terminal"),
+        ResourceTemplate::new(format!("{OUTPUT}{{execution_id}}/{{stream}}"), "output of an execution")
+            .with_mime_type(TEXT),
+        ResourceTemplate::new(format!("{SCREEN}{{terminal_id}}/screen"), "screen of a terminal")
+            .with_mime_type(TEXT),
     ]
 }
 
@@ -42,7 +49,7 @@ pub(super) async fn read(hands: &impl Hands, uri: &str) -> Result<ReadResourceRe
     let (method, params, part) = match uri {
         SESSIONS => (Method::SessionList, json!({}), None),
         _ => {
-            let unknown = || ErrorData::resource_not_found(format!("there is no resource {uri}"), None);
+            let unknown = || not_found(uri, Error::invalid(format!("there is no resource {uri}")));
             let (rest, of) = match (uri.strip_prefix(OUTPUT), uri.strip_prefix(SCREEN)) {
                 (Some(rest), _) => (rest, OUTPUT),
                 (_, Some(rest)) => (rest, SCREEN),
@@ -60,19 +67,36 @@ pub(super) async fn read(hands: &impl Hands, uri: &str) -> Result<ReadResourceRe
             }
         }
     };
-    let reply = hands.call(method, params).await.map_err(|e| failed(&e))?;
+    let reply = hands.call(method, params).await.map_err(|e| not_found(uri, e))?;
     let contents = match part {
-        Some(part) if reply["encoding"] == "base64" => {
-            ResourceContents::blob(reply[part].as_str().unwrap_or_default(), uri)
+        Some(part) => {
+            let data = reply[part].as_str().unwrap_or_default();
+            match text_of(data, &reply["encoding"]) {
+                Some(text) => ResourceContents::text(text, uri).with_mime_type(TEXT),
+                None => ResourceContents::blob(data, uri),
+            }
         }
-        Some(part) => ResourceContents::text(reply[part].as_str().unwrap_or_default(), uri),
-        None => ResourceContents::text(pretty(&reply), uri),
+        None => ResourceContents::text(pretty(&reply), uri).with_mime_type(JSON),
     };
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
+/// Text comes as base64 where that is shorter, too. None for what is no text.
+fn text_of(data: &str, encoding: &Value) -> Option<String> {
+    if encoding != "base64" {
+        return Some(data.into());
+    }
+    String::from_utf8(text::decode(data.into(), Encoding::Base64).ok()?).ok()
+}
+
 fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+/// Clients look for what they asked for beside the words.
+fn not_found(uri: &str, mut error: Error) -> ErrorData {
+    error.details.insert("uri".into(), uri.into());
+    failed(&error)
 }
 
 fn failed(error: &Error) -> ErrorData {

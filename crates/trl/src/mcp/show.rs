@@ -3,9 +3,9 @@
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 use trl_core::sandbox::denial::undecorated;
-use trl_proto::exec::{ExecutionStatus, Omitted, Outcome, Range, ShellState};
+use trl_proto::exec::{ExecutionStatus, Omitted, Outcome, OutputSlice, Range, ShellState};
 use trl_proto::start::{Progress, ProgressEnd};
-use trl_proto::text::Encoding;
+use trl_proto::text::{self, Encoding};
 use trl_proto::{Error, ErrorCode};
 
 /// A token is about four bytes of English, fewer of code.
@@ -79,6 +79,22 @@ fn ceil(text: &str, at: usize) -> usize {
 }
 
 /// What a stream has to say. Of bytes that are no text only the number is of use to a model.
+/// A part of an output: as text if it is any, whichever way it came; else as text in the words and as it came beside them.
+pub(super) fn slice(mut slice: OutputSlice) -> CallToolResult {
+    let bytes = text::decode(slice.data.clone(), slice.encoding).unwrap_or_default();
+    let more = if slice.done { "that is all".into() } else { format!("go on with since {}", slice.next) };
+    let gap = slice.gap.map(|gap| format!("; bytes {} to {} are not kept any more", gap.from, gap.to));
+    let (words, note) = match String::from_utf8(bytes) {
+        Ok(words) => {
+            (slice.data, slice.encoding) = (words.clone(), Encoding::Utf8);
+            (words, "")
+        }
+        Err(odd) => (String::from_utf8_lossy(odd.as_bytes()).into_owned(), "; not all of it is text"),
+    };
+    let text = format!("from offset {}{}; {more}{note}\n---\n{words}", slice.offset, gap.unwrap_or_default());
+    result(text, json!(slice))
+}
+
 fn shown(data: &str, encoding: Encoding, next: u64, gap: Option<Range>, room: u64) -> Cut {
     let bytes = trl_proto::text::decode(data.into(), encoding).unwrap_or_default();
     let jumped = gap.map_or(0, |gap| gap.to - gap.from);

@@ -14,6 +14,10 @@ enum Effect {
     Looks,
     /// It may do whatever a command can.
     Acts,
+    /// It ends something; ending it again changes nothing.
+    Ends,
+    /// It puts something else in the place of what was there.
+    Replaces,
     /// It adds something that was not there.
     Adds,
 }
@@ -84,7 +88,7 @@ pub(super) fn all() -> Vec<Tool> {
         tool(
             "kill",
             "Ends a running command and all it started, or sends it a signal.",
-            Effect::Acts,
+            Effect::Ends,
             &["execution_id"],
             json!({"execution_id": execution, "signal": {"type": "string", "description": "Such as INT or HUP"}}),
         ),
@@ -109,9 +113,22 @@ pub(super) fn all() -> Vec<Tool> {
             }),
         ),
         tool(
+            "checkpoint",
+            "Keeps the state of a session's shell (create), lists what was kept, or gives it back (restore).",
+            Effect::Replaces,
+            &["session", "action"],
+            json!({
+                "session": session,
+                "action": {"enum": ["create", "list", "restore"]},
+                "checkpoint_id": {"type": "string", "description": "For restore"},
+                "label": {"type": "string"},
+                "files": {"type": "boolean", "description": "The files of its directory as well"},
+            }),
+        ),
+        tool(
             "close_session",
             "Ends a session and what runs in it.",
-            Effect::Acts,
+            Effect::Ends,
             &["session"],
             json!({"session": session}),
         ),
@@ -132,10 +149,13 @@ fn tool(
         "additionalProperties": false,
     });
     let Value::Object(schema) = schema else { unreachable!("an object was just written") };
+    let writes = || ToolAnnotations::new().read_only(false);
     let annotations = match effect {
-        Effect::Looks => ToolAnnotations::new().read_only(true),
-        Effect::Acts => ToolAnnotations::new().read_only(false).destructive(true),
-        Effect::Adds => ToolAnnotations::new().read_only(false).destructive(false),
+        Effect::Looks => ToolAnnotations::new().read_only(true).idempotent(true).open_world(false),
+        Effect::Acts => writes().destructive(true).idempotent(false).open_world(true),
+        Effect::Ends => writes().destructive(true).idempotent(true).open_world(false),
+        Effect::Replaces => writes().destructive(true).idempotent(false).open_world(false),
+        Effect::Adds => writes().destructive(false).idempotent(false).open_world(false),
     };
     Tool::new(name, about, Arc::new(schema)).with_annotations(annotations)
 }
@@ -221,4 +241,37 @@ pub(super) struct NewSession {
 #[serde(deny_unknown_fields)]
 pub(super) struct CloseSession {
     pub(super) session: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Checkpoint {
+    pub(super) session: String,
+    pub(super) action: CheckpointAction,
+    pub(super) checkpoint_id: Option<String>,
+    pub(super) label: Option<String>,
+    #[serde(default)]
+    pub(super) files: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum CheckpointAction {
+    Create,
+    List,
+    Restore,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names, words, schemas and hints, as they are sent.
+    #[test]
+    fn all_that_a_model_is_told_is_at_most_2500_tokens() {
+        let sent = serde_json::to_string(&all()).unwrap();
+        // Measured with the vocabularies of three makers of models, a token of it is 4.2 to 4.4 bytes: this is too many.
+        let tokens = sent.len() * 2 / 7;
+        assert!(tokens <= 2500, "{tokens} tokens in {} bytes", sent.len());
+    }
 }

@@ -297,7 +297,12 @@ async fn follow(client: &Arc<Client>, follow: Option<Follow>) {
             let client = Arc::clone(client);
             tokio::spawn(async move { changes.run(&client).await });
         }
+        Some(Follow::ChangesThere(changes)) => {
+            let client = Arc::clone(client);
+            tokio::spawn(async move { changes.run(&client).await });
+        }
         Some(Follow::Output(output)) => output.run(&client.outbox).await,
         Some(Follow::Tape(showing)) => showing.run(&client.outbox).await,
+        Some(Follow::Message(updates)) => updates.run(&client.outbox).await,
     }
 }

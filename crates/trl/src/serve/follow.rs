@@ -11,7 +11,9 @@ use trl_proto::exec::{ExitPush, Outcome, OutputPush, Range, RefusedPush, Stream}
 use trl_proto::text::incomplete_tail;
 use trl_proto::{Dialect, Error, StreamId};
 
+use super::agent::push::Updates;
 use super::connection::Client;
+use super::elsewhere::ChangesThere;
 use super::far::Showing;
 use super::files::changes::Changes;
 use super::outbox::Outbox;
@@ -21,7 +23,9 @@ pub(crate) enum Follow {
     Output(Output<Pushes>),
     Events(Events),
     Changes(Changes),
+    ChangesThere(ChangesThere),
     Tape(Showing),
+    Message(Updates<super::agent::push::Pushes>),
 }
 
 /// Bytes per push: large enough that the frame around them does not matter, small enough that the allocator keeps the
@@ -120,6 +124,11 @@ impl<F: Form> Output<F> {
     pub(crate) fn new(form: F, execution: Arc<Execution>, from: Next) -> Self {
         let (stdout, stderr) = (execution.stdout.follow(from.stdout), execution.stderr.follow(from.stderr));
         Self { form, execution, stdout, stderr, reach: Reach::Exit }
+    }
+
+    /// To the end of the execution, which waits for whoever reads: no byte is missed.
+    pub(crate) fn strictly(form: F, execution: Arc<Execution>) -> Self {
+        Self { reach: Reach::Exit, ..Self::everything(form, execution) }
     }
 
     /// From the first byte to the last.

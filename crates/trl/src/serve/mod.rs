@@ -9,9 +9,10 @@
 //!
 //! - [`startup`]: the socket's directory, lock and address. - [`supervisor`]: the service manager. - [`auth`]: tokens, tickets, failed attempts.
 //! - [`http`]: the door for programs and browsers. - [`lines`], [`outbox`]: bytes in, bytes out, both bounded.
-//! - [`connection`]: one client. - [`principal`]: who it is and what it may do.
+//! - [`agent`]: messages to sessions' agents. - [`connection`]: one client. - [`principal`]: who it is and what it may do.
 //! - [`runtimes`]: where sessions can live. - [`elsewhere`]: files of sessions that live elsewhere. - [`far`]: an engine for a gateway, behind a link. - [`rpc`]: the dispatch table. - [`doctor`]: what could be better. - [`files`]: those of workspaces. - [`follow`]: pushes after a reply.
 
+mod agent;
 mod auth;
 mod cases;
 mod checkpoints;
@@ -46,13 +47,16 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use trl_client::{Secret, TOKEN_VARIABLE};
 use trl_core::env::Inherited;
 use trl_core::session::messages::Manner;
 use trl_core::{Engine, Manager, Settings};
 use trl_proto::system::Stats;
 use trl_store::{Store, StoreError};
+use trl_sys::places::PathTooLong;
 use trl_sys::{handover, harden, limits, sched, zygote};
 
+use self::agent::Agents;
 use self::auth::Authority;
 use self::connection::{Client, Connected, Hears, Through};
 use self::files::FileService;
@@ -61,8 +65,7 @@ use self::outbox::ByteSink;
 use self::principal::Principal;
 use self::startup::{Binder, Claim};
 use self::supervisor::Supervisor;
-use crate::config::{Config, HttpAddr, Secret, TOKEN_VARIABLE, WireLimits};
-use crate::paths::PathTooLong;
+use crate::config::{Config, HttpAddr, WireLimits};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServeError {
@@ -126,6 +129,7 @@ pub(crate) struct Server {
     socket: Option<PathBuf>,
     data_dir: PathBuf,
     files: FileService,
+    agents: Agents,
     connections: AtomicUsize,
     /// Those of them that came through the HTTP door.
     visitors: AtomicUsize,
@@ -263,6 +267,7 @@ fn prepare(
         socket: (!config.socket.as_os_str().is_empty()).then_some(config.socket),
         data_dir: config.data_dir,
         files,
+        agents: Agents::new(config.agents),
         connections: AtomicUsize::new(0),
         visitors: AtomicUsize::new(0),
         stop: watch::Sender::new(None),
@@ -373,6 +378,7 @@ async fn serve(server: Arc<Server>, indoors: &http::Indoors, mut claim: Claim, m
             server.manager.shutdown(Manner::Forced).await;
         }
     }
+    let _ = tokio::time::timeout(LAST_WORDS, server.agents.all_over()).await;
     server.closing.send_replace(true);
     let _ = tokio::time::timeout(LAST_WORDS, clients.join_all()).await;
 }
@@ -406,7 +412,7 @@ fn accept(server: &Arc<Server>, indoors: &http::Indoors, stream: UnixStream, cli
 }
 
 async fn converse(server: &Arc<Server>, stream: UnixStream, principal: Principal) {
-    match trl_sys::socket::split(stream) {
+    match trl_sys::stream::split(stream) {
         Ok((reader, writer)) => {
             let client = Client::new(server, principal, Hears::Pushes, None);
             connection::run(client, server.lines(reader), ByteSink(writer)).await;

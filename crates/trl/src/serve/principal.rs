@@ -13,7 +13,7 @@ use trl_core::case::Case;
 use trl_core::events::Told;
 use trl_core::execution::Execution;
 use trl_core::limits::asked::Widening;
-use trl_core::manager::{Caller, CaseWish, Judging, Origin};
+use trl_core::manager::{Caller, CaseWish, Judging, Origin, Standing};
 use trl_core::session::handle::Session;
 use trl_core::terminal::Terminal;
 use trl_proto::envelope::Request;
@@ -36,6 +36,8 @@ pub(crate) enum Principal {
     Token(Arc<Grant>),
     /// A process of a session: that session and no other, and no token raises it.
     Inside(SessionId),
+    /// A session's agent, or a process it started: the same, and it may have commands run beside its shell.
+    OfAgent(SessionId),
     /// A process of a terminal, which is nobody's session.
     InTerminal(TerminalId),
     /// The daemon whose engine this is; only ever found at the other end of a link.
@@ -65,7 +67,7 @@ impl Principal {
     pub(crate) fn of_peer(server: &Server, stream: &UnixStream) -> Result<Self, &'static str> {
         let peer = stream.peer_cred().map_err(|_| "the kernel does not say who it is")?;
         let pid = peer.pid().ok_or("the kernel does not say which process it is")?;
-        if peer.uid() != crate::paths::user_id() && peer.uid() != 0 {
+        if peer.uid() != trl_sys::places::user_id() && peer.uid() != 0 {
             return Err("it belongs to another user");
         }
         let origin = server.manager.origin_of(pid);
@@ -75,6 +77,7 @@ impl Principal {
         match origin {
             Origin::Outside => Ok(Self::Role(Role::Agent)),
             Origin::Inside(session) => Ok(Self::Inside(session)),
+            Origin::OfAgent(session) => Ok(Self::OfAgent(session)),
             Origin::InTerminal(terminal) => Ok(Self::InTerminal(terminal)),
             Origin::Unknown => Err("its process is gone, so nobody can say whose it was"),
         }
@@ -84,7 +87,7 @@ impl Principal {
         match self {
             Self::Role(role) => *role,
             Self::Token(grant) => grant.role,
-            Self::Inside(_) | Self::InTerminal(_) => Role::Agent,
+            Self::Inside(_) | Self::OfAgent(_) | Self::InTerminal(_) => Role::Agent,
             Self::Gateway => Role::Operator,
         }
     }
@@ -93,7 +96,7 @@ impl Principal {
     pub(crate) fn pinned_to(&self) -> Option<&str> {
         match self {
             Self::Role(_) | Self::Token(_) | Self::Gateway => None,
-            Self::Inside(id) => Some(id.as_str()),
+            Self::Inside(id) | Self::OfAgent(id) => Some(id.as_str()),
             Self::InTerminal(id) => Some(id.as_str()),
         }
     }
@@ -105,15 +108,15 @@ impl Principal {
             Self::Role(Role::Agent) => "agent",
             Self::Role(Role::Viewer) => "viewer",
             Self::Token(grant) => grant.id.as_str(),
-            Self::Inside(id) => id.as_str(),
+            Self::Inside(id) | Self::OfAgent(id) => id.as_str(),
             Self::InTerminal(id) => id.as_str(),
             Self::Gateway => "gateway",
         };
-        let bounded = matches!(self, Self::Role(Role::Agent) | Self::Inside(_) | Self::InTerminal(_))
-            && agents_most > 0;
+        let bounded = matches!(self, Self::Role(Role::Agent)) || self.pinned_to().is_some();
+        let bounded = bounded && agents_most > 0;
         let own = match self {
             Self::Token(grant) => grant.ceilings.max_sessions,
-            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) | Self::Gateway => None,
+            Self::Role(_) | Self::Inside(_) | Self::OfAgent(_) | Self::InTerminal(_) | Self::Gateway => None,
         };
         Caller {
             name: name.into(),
@@ -126,6 +129,10 @@ impl Principal {
             widening: match self.role() {
                 Role::Operator => Widening::Allowed,
                 Role::Agent | Role::Viewer => Widening::Refused,
+            },
+            standing: match self {
+                Self::OfAgent(_) => Standing::Agent,
+                _ => Standing::Outside,
             },
             max_own_sessions: own.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX)),
         }
@@ -190,7 +197,7 @@ impl Principal {
     pub(crate) fn ceilings(&self) -> Option<&Ceilings> {
         match self {
             Self::Token(grant) => Some(&grant.ceilings),
-            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) | Self::Gateway => None,
+            Self::Role(_) | Self::Inside(_) | Self::OfAgent(_) | Self::InTerminal(_) | Self::Gateway => None,
         }
     }
 
@@ -217,7 +224,7 @@ impl Principal {
     pub(crate) fn may_use_workspace(&self, workspace: &WorkspaceInfo) -> Result<(), Error> {
         let named = match self {
             Self::Token(grant) => grant.ceilings.workspaces.as_ref(),
-            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) | Self::Gateway => None,
+            Self::Role(_) | Self::Inside(_) | Self::OfAgent(_) | Self::InTerminal(_) | Self::Gateway => None,
         };
         let is_its_own = match self.sight() {
             Sight::Everything => true,
@@ -234,7 +241,7 @@ impl Principal {
         match self {
             Self::Token(grant) => grant.ceilings.sandbox.unwrap_or(SandboxMode::Off).min(usual),
             Self::Role(Role::Operator) | Self::Gateway => SandboxMode::Off,
-            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) => usual,
+            Self::Role(_) | Self::Inside(_) | Self::OfAgent(_) | Self::InTerminal(_) => usual,
         }
     }
 
@@ -242,7 +249,7 @@ impl Principal {
         match self {
             Self::Token(grant) if grant.role == Role::Agent => Sight::Own(grant.id.as_str()),
             Self::Role(_) | Self::Token(_) | Self::Gateway => Sight::Everything,
-            Self::Inside(id) => Sight::One(id),
+            Self::Inside(id) | Self::OfAgent(id) => Sight::One(id),
             Self::InTerminal(_) => Sight::Nothing,
         }
     }
@@ -354,7 +361,7 @@ impl Principal {
     pub(crate) fn not_its_own(&self) -> Error {
         forbidden(match self {
             Self::Token(_) => "it was not made with this token".into(),
-            Self::Role(_) | Self::Inside(_) | Self::InTerminal(_) | Self::Gateway => {
+            Self::Role(_) | Self::Inside(_) | Self::OfAgent(_) | Self::InTerminal(_) | Self::Gateway => {
                 "a process inside a session or terminal may touch no other".into()
             }
         })
@@ -417,11 +424,12 @@ mod tests {
         assert_eq!(inside.sight(), Sight::One(&own));
         let in_terminal = Principal::InTerminal(TerminalId::random());
         assert_eq!(in_terminal.sight(), Sight::Nothing);
-        for inside in [&inside, &in_terminal] {
+        let of_agent = Principal::OfAgent(own.clone());
+        for inside in [&inside, &of_agent, &in_terminal] {
             for method in Method::ALL {
                 let refused = method.from_inside() == FromInside::Refused || !method.allows(Role::Agent);
                 assert_eq!(inside.may_call(*method).is_err(), refused, "{}", method.name());
-                let beyond = ["terminal.", "workspace.", "fs.", "runtime."]
+                let beyond = ["terminal.", "workspace.", "fs.", "runtime.", "agent."]
                     .iter()
                     .any(|family| method.name().starts_with(family));
                 assert!(refused || !beyond, "{}", method.name());

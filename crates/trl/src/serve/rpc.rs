@@ -28,6 +28,7 @@ use trl_proto::{Dialect, Error, ErrorCode, Method, PROTOCOL, StreamId, Text};
 
 use super::connection::{Client, Hears};
 use super::files::Doing;
+use super::files::held::Barrier;
 use super::follow::{Events, Follow, Next, Output, Pushes};
 use super::principal::Principal;
 
@@ -42,10 +43,12 @@ pub(super) struct Call<'a> {
     pub(super) client: &'a Arc<Client>,
     pub(super) request: &'a Request,
     pub(super) principal: Principal,
+    /// What its gateway holds back of a change to files.
+    pub(super) barrier: Option<Arc<Barrier>>,
 }
 
 pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer {
-    let call = Call { client, request, principal: client.principal() };
+    let call = Call { client, request, principal: client.principal(), barrier: None };
     if call.principal == Principal::Gateway
         && let Some(method) = FarMethod::parse(&request.method)
     {
@@ -81,7 +84,7 @@ pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer 
         Method::CheckpointDelete => call.done(call.delete_checkpoint().await),
         Method::ExecRun => call.done(call.run().await),
         Method::ExecStream => call.stream().await,
-        Method::ExecStart => call.done(call.start().await),
+        Method::ExecStart => call.start().await,
         Method::ExecWait => call.done(call.wait().await),
         Method::ExecResize => call.done(call.resize().await),
         Method::ExecCancel => call.done(call.cancel().await),
@@ -109,6 +112,10 @@ pub(crate) async fn dispatch(client: &Arc<Client>, request: &Request) -> Answer 
         Method::HitlRespond => call.done(call.respond().await),
         Method::HitlWait => call.done(call.wait_for_answer().await),
         Method::HitlAudit => call.done(call.audit().await),
+        Method::AgentSendMessage => call.send_message().await,
+        Method::AgentStop => call.done(call.stop_agent().await),
+        Method::AgentHistory => call.done(call.agent_history().await),
+        Method::AgentFollow => call.follow_message().await,
         Method::TerminalCreate => call.done(call.create_terminal().await),
         Method::TerminalList => call.done(call.list_terminals()),
         Method::TerminalGet => call.done(call.get_terminal()),
@@ -488,8 +495,7 @@ impl Call<'_> {
     }
 
     fn subscribe(&self) -> Answer {
-        if self.client.hears == Hears::Replies {
-            let error = Error::invalid("a plain HTTP request cannot be pushed to").hint("use WS /ws/rpc");
+        if let Err(error) = self.hears_pushes() {
             return self.done::<()>(Err(error));
         }
         let params: SubscribeParams = match self.request.params() {

@@ -62,7 +62,8 @@ impl Call<'_> {
 
     /// Lets go of snapshots that no checkpoint names any more.
     pub(super) async fn tidy_snapshots(&self, session: &Arc<Session>) -> Result<(), Error> {
-        if session.spec.case.as_ref().is_none_or(|case| case.spec.snapshots.is_none()) {
+        let none = session.spec.case.as_ref().is_none_or(|case| case.spec.snapshots.is_none());
+        if none || session.spec.elsewhere.is_some() {
             return Ok(());
         }
         let named: HashSet<String> = self.manager().snapshots_of(session.spec.id.clone()).await?;
@@ -82,6 +83,11 @@ impl Call<'_> {
     }
 
     async fn snapshots(&self, session: &Arc<Session>) -> Result<Snapshots, Error> {
+        // Its directory is there; one of the same name here is somebody else's.
+        if session.spec.elsewhere.is_some() {
+            return Err(Error::invalid("files of a session elsewhere are not kept with checkpoints")
+                .hint("keep its shell's state without `files`, and the files with git, there"));
+        }
         let case = session.spec.case.as_ref();
         let Some(spec) = case.and_then(|case| case.spec.snapshots.as_ref()) else {
             return Err(Error::invalid("files are kept only where the session's case says so")

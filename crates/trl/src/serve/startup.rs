@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use tokio::net::UnixListener;
+use trl_sys::places;
 
 use super::ServeError;
-use crate::paths;
 
 /// The right to listen on a socket, held until the daemon ends.
 pub(crate) struct Claim {
@@ -39,7 +39,7 @@ pub(crate) enum Binder {
 
 impl Claim {
     pub(crate) fn take(socket: &Path, binder: Binder) -> Result<Self, ServeError> {
-        paths::check_socket(socket)?;
+        places::check_socket(socket)?;
         check_place(socket)?;
         let lock = take_lock(socket, binder)?;
         Ok(Self { socket: socket.into(), lock, bound: None, binder, complained: false })
@@ -142,7 +142,7 @@ fn take_lock(socket: &Path, binder: Binder) -> Result<File, ServeError> {
         && let Ok(other) = UnixStream::connect(socket)
     {
         // Its lock file was removed, and this one is new. It says who is there, like the one before.
-        let pid = peer_pid(&other);
+        let pid = trl_sys::stream::peer_pid(&other);
         pid.and_then(|pid| write_pid(lock, pid).ok());
         return Err(ServeError::AlreadyRunning { socket: socket.into(), pid });
     }
@@ -158,12 +158,6 @@ fn write_pid(mut lock: File, pid: u32) -> io::Result<File> {
     lock.set_len(0)?;
     writeln!(lock, "{pid}")?;
     Ok(lock)
-}
-
-/// The process that listens at the other end.
-fn peer_pid(stream: &UnixStream) -> Option<u32> {
-    let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
-    u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
 }
 
 /// Tells one file from another at the same path.
@@ -216,6 +210,6 @@ pub(super) fn make_private(dir: &Path) -> Result<(), ServeError> {
             .create(dir)
             .map_err(ServeError::io(format!("making {}", dir.display())))?;
     }
-    paths::check_private_dir(dir, paths::user_id())
+    places::check_private_dir(dir, places::user_id())
         .map_err(|fault| ServeError::SocketDir(format!("{}: {fault}", dir.display())))
 }

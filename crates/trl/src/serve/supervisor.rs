@@ -73,12 +73,8 @@ fn connect(address: &str) -> std::io::Result<UnixDatagram> {
     let ear = UnixDatagram::unbound()?;
     ear.set_nonblocking(true)?;
     match address.strip_prefix('@') {
-        #[cfg(target_os = "linux")]
-        Some(name) => {
-            use std::os::linux::net::SocketAddrExt;
-            ear.connect_addr(&SocketAddr::from_abstract_name(name)?)?;
-        }
-        _ => ear.connect_addr(&SocketAddr::from_pathname(address)?)?,
+        Some(name) => ear.connect_addr(&trl_sys::stream::without_path(name)?)?,
+        None => ear.connect_addr(&SocketAddr::from_pathname(address)?)?,
     }
     Ok(ear)
 }

@@ -5,19 +5,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use trl_core::execution::{Execution, Taking, Teller};
-use trl_core::manager::checked_output_bytes;
+use trl_core::manager::{Aside, Streams, What, checked_output_bytes};
 use trl_core::progress::From;
-use trl_core::session::messages::AfterInput;
+use trl_core::session::handle::Session;
+use trl_core::session::messages::{AfterInput, Stdin};
+use trl_core::session::spec::BesideRole;
 use trl_core::terminal::spec::checked_size;
 use trl_core::waiting::{self, Conditions};
-use trl_proto::exec::{Approval, InputParams, InputTaken};
+use trl_proto::exec::{Approval, InputParams, InputTaken, StreamStarted};
 use trl_proto::start::{
-    Next, Progress, ResizeParams, Resized, StartParams, USUAL_YIELD_MS, WaitParams, Waited, YIELD_MS,
+    Next, Progress, ResizeParams, Resized, StartParams, StartStdin, StdinName, USUAL_YIELD_MS, WaitParams,
+    Waited, YIELD_MS,
 };
 use trl_proto::text::decode;
-use trl_proto::{Error, ExecutionId, Method};
+use trl_proto::{Error, ExecutionId, Method, StreamId};
 
-use super::rpc::Call;
+use super::connection::Hears;
+use super::follow::{Follow, Output, Pushes};
+use super::principal::Principal;
+use super::rpc::{Answer, Call};
 
 /// Of `exec.wait`.
 const USUAL_WAIT: Duration = Duration::from_secs(30);
@@ -35,17 +41,57 @@ impl Call<'_> {
         Ok(checked_output_bytes(asked)?.unwrap_or(self.manager().engine.settings.output_bytes))
     }
 
-    pub(super) async fn start(&self) -> Result<Progress, Error> {
-        let params: StartParams = self.request.params()?;
-        let deadline = yield_by(params.yield_ms.unwrap_or(USUAL_YIELD_MS));
-        let most = self.most(params.max_output_bytes)?;
+    pub(super) async fn start(&self) -> Answer {
+        match self.request.params::<StartParams>() {
+            Ok(params) if params.follow == Some(true) => self.start_and_follow(params).await,
+            Ok(params) => self.done(self.start_and_wait(params).await),
+            Err(error) => self.done::<()>(Err(error)),
+        }
+    }
+
+    /// The reply comes when it has begun, or a person is asked; all it writes comes after that.
+    async fn start_and_follow(&self, params: StartParams) -> Answer {
+        if self.client.hears == Hears::Replies {
+            let error = Error::invalid("a plain HTTP request cannot be pushed to")
+                .hint("without `follow`, then GET /api/executions/ID/events; or WS /ws/rpc");
+            return self.done::<()>(Err(error));
+        }
+        let on_disconnect = params.on_disconnect.unwrap_or_default();
+        let execution = match self.start_one(params, Instant::now() + LONGEST_WAIT).await {
+            Ok(execution) => execution,
+            Err(error) => return self.done::<()>(Err(error)),
+        };
+        self.watch_connection(&execution, on_disconnect);
+        let stream_id = StreamId::random();
+        let started = StreamStarted {
+            stream_id: stream_id.clone(),
+            execution_id: execution.id.clone(),
+            request_id: execution.request(),
+            events: None,
+        };
+        let form = Pushes { id: stream_id, dialect: self.dialect() };
+        let follow = Some(Follow::Output(Output::strictly(form, execution)));
+        Answer { line: self.line(Ok(started)), follow }
+    }
+
+    async fn start_one(&self, params: StartParams, by: Instant) -> Result<Arc<Execution>, Error> {
         match &params.session_id {
             Some(id) => self.principal.check(self.manager(), id)?,
             None => self.principal.may_call(Method::SessionCreate)?,
         }
+        self.manager().start(params, &self.caller(), by).await
+    }
+
+    async fn start_and_wait(&self, params: StartParams) -> Result<Progress, Error> {
+        let deadline = yield_by(params.yield_ms.unwrap_or(USUAL_YIELD_MS));
+        let most = self.most(params.max_output_bytes)?;
+        if let (None, Principal::OfAgent(id)) = (&params.session_id, &self.principal) {
+            let session = self.manager().find(id)?;
+            return self.start_for_agent(&session, params, (deadline, most)).await;
+        }
         let on_disconnect = params.on_disconnect.unwrap_or_default();
         let approval = params.approval.unwrap_or_default();
-        let execution = self.manager().start(params, &self.caller(), deadline).await?;
+        let execution = self.start_one(params, deadline).await?;
         self.watch_connection(&execution, on_disconnect);
         match approval {
             Approval::Return => {
@@ -55,6 +101,57 @@ impl Call<'_> {
             Approval::Wait | Approval::Fail => {
                 waiting::wait(&execution, Conditions::end(), deadline).await?;
             }
+        }
+        Ok(execution.progress(From::At(Next::default()), most, self.dialect()))
+    }
+
+    /// What a session's agent wants to have run: beside the session's shell, with all that the session has.
+    async fn start_for_agent(
+        &self,
+        session: &Arc<Session>,
+        params: StartParams,
+        (deadline, most): (Instant, usize),
+    ) -> Result<Progress, Error> {
+        let foreign = [
+            ("tty", params.tty == Some(true)),
+            ("secret_env", params.secret_env.is_some()),
+            ("pass_env", params.pass_env.is_some()),
+            ("limits", params.limits.is_some()),
+            ("sandbox", params.sandbox.is_some()),
+            ("runtime", params.runtime.is_some()),
+            ("case_id", params.case_id.is_some()),
+            ("workspace_id", params.workspace_id.is_some()),
+            ("idempotency_key", params.idempotency_key.is_some()),
+        ];
+        if let Some((field, _)) = foreign.into_iter().find(|(_, given)| *given) {
+            return Err(Error::invalid(format!("`{field}`: an agent's commands have what its session has")));
+        }
+        let what = match (params.command, params.argv) {
+            (Some(command), None) => What::Text(command),
+            (None, Some(argv)) => What::Argv(argv),
+            _ => return Err(Error::invalid("give `command` or `argv`, and only one of them")),
+        };
+        let stdin = match params.stdin {
+            None | Some(StartStdin::Named(StdinName::Open)) => Stdin::Open(Vec::new()),
+            Some(StartStdin::Named(StdinName::Null)) => Stdin::Null,
+            Some(StartStdin::Bytes(given)) => {
+                Stdin::Bytes(decode(given.data, given.encoding.unwrap_or_default())?)
+            }
+        };
+        let aside = Aside {
+            role: BesideRole::Command,
+            what,
+            env: params.env.unwrap_or_default(),
+            working_dir: params.working_dir,
+            stdin,
+            streams: Streams::Apart,
+            max_output_bytes: params.max_output_bytes,
+            approval: params.approval.unwrap_or_default(),
+        };
+        let (execution, _) = self.manager().start_beside(session, aside, &self.caller()).await?;
+        let asked = params.approval == Some(Approval::Return) && execution.request().is_some();
+        if !asked {
+            waiting::wait(&execution, Conditions::end(), deadline).await?;
         }
         Ok(execution.progress(From::At(Next::default()), most, self.dialect()))
     }

@@ -184,8 +184,11 @@ fn a_state_that_a_command_is_to_begin_from_is_not_pushed_out() {
         let list = daemon.client().ok("checkpoint.list", json!({"session_id": id}));
         list["checkpoints"].as_array().unwrap().clone()
     };
-    eventually("the others are gone", || left().len() == 2);
-    assert_eq!(left()[1]["checkpoint_id"], awaited, "{:?}", left());
+    // the newest may still give way to one made ahead of the next question
+    eventually("the others are gone, this one is not", || {
+        let left = left();
+        left.len() == 2 && left[1]["checkpoint_id"] == awaited
+    });
 }
 
 #[test]

@@ -235,11 +235,14 @@ fn look(shell: Shell, state: &State) -> String {
             (Shell::Bash, _) => format!(
                 "\\builtin printf '%s\\0' v{n} \"${{v{n}+set}}\" \"${{v{n}-}}\" \"${{v{n}+${{v{n}@a}}}}\"\n"
             ),
+            // In the order of bytes: to other locales, keys that are no text may all be alike.
             (_, Thing::Table { .. }) => format!(
-                "\\builtin printf '%s\\0' v{n} \"${{(t)v{n}}}\" \"${{(@okv)v{n}}}\" \"${{(@ok)v{n}}}\"\n"
+                "(LC_ALL=C; \\builtin printf '%s\\0' v{n} \"${{(t)v{n}}}\" \"${{(@okv)v{n}[@]}}\" \"${{(@ok)v{n}[@]}}\")\n"
             ),
             (_, Thing::Array { .. } | Thing::Sparse { .. }) => {
-                format!("\\builtin printf '%s\\0' v{n} \"${{(t)v{n}}}\" \"${{#v{n}[@]}}\" \"${{(@)v{n}}}\"\n")
+                format!(
+                    "\\builtin printf '%s\\0' v{n} \"${{(t)v{n}}}\" \"${{#v{n}[@]}}\" \"${{(@)v{n}[@]}}\"\n"
+                )
             }
             _ => format!("\\builtin printf '%s\\0' v{n} \"${{(t)v{n}}}\" \"${{v{n}+set}}\" \"${{v{n}-}}\"\n"),
         };

@@ -35,6 +35,10 @@ const ELSEWHERE: &[&str] = &[
     "distrust",
     "claim_key",
     "release_key",
+    "put_message",
+    "add_update",
+    "end_message",
+    "put_agent",
 ];
 
 #[test]

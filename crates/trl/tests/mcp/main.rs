@@ -1,7 +1,10 @@
-//! `trl mcp`, spoken to as a model's client speaks to it: the real binary on two pipes, a real daemon behind it.
+//! Tools for a model, asked for as its client does: `trl mcp` on two pipes with a real daemon behind it, the daemon itself
+//! at `/mcp` ([`http`]), and both by a client that others wrote ([`clients`]).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 mod approvals;
+mod clients;
+mod http;
 mod tools;
 
 use std::io::{BufRead, BufReader, Write};
@@ -12,6 +15,10 @@ use trl_testkit::{Builder, Daemon};
 
 fn daemon() -> Daemon {
     Builder::new(env!("CARGO_BIN_EXE_trl")).set("exec", "grace_s", 0.6).start()
+}
+
+fn with_http() -> Daemon {
+    Builder::new(env!("CARGO_BIN_EXE_trl")).set("exec", "grace_s", 0.6).http().start()
 }
 
 /// How a client answers when it is asked something.

@@ -23,6 +23,10 @@ fn tools_are_few_words_and_say_what_they_change() {
         assert_eq!(tool["inputSchema"]["additionalProperties"], false);
         let reads = ["wait", "read_output", "list", "screen"].contains(&tool["name"].as_str().unwrap());
         assert_eq!(tool["annotations"]["readOnlyHint"], reads, "{}", tool["name"]);
+        for hint in ["idempotentHint", "openWorldHint"] {
+            assert!(tool["annotations"][hint].is_boolean(), "{hint} of {}", tool["name"]);
+        }
+        assert_eq!(reads, tool["annotations"].get("destructiveHint").is_none(), "{}", tool["name"]);
     }
     client.leave();
 }
@@ -179,4 +183,88 @@ fn a_client_need_not_introduce_itself() {
         (&done["structuredContent"]["stdout"], &done["resultType"]),
         (&json!("hi\n"), &json!("complete"))
     );
+}
+
+#[test]
+fn the_state_of_a_shell_is_kept_and_given_back() {
+    let daemon = daemon();
+    let mut client = Client::introduced(&daemon, json!({}));
+    daemon.dir().dir("config/trl/cases");
+    daemon.dir().file("config/trl/cases/kept.yaml", "shell: bash\nsnapshots: {}\n");
+    let work = daemon.dir().dir("work");
+    let new = json!({"name": "w", "case": "kept", "workdir": work.to_str().unwrap()});
+    let made = client.call("new_session", new).1;
+    client.call("exec_command", json!({"cmd": "X=1; echo a > file", "session": "w"}));
+    let keep = json!({"session": "w", "action": "create", "label": "first", "files": true});
+    let (text, kept) = client.call("checkpoint", keep);
+    assert!(text.starts_with("kept as ") && kept["session_id"] == made["session_id"], "{text}");
+    client.call("exec_command", json!({"cmd": "X=2; echo b > file", "session": "w"}));
+    let (text, _) = client.call("checkpoint", json!({"session": "w", "action": "list"}));
+    assert!(text.contains("(first)") && text.contains("with files"), "{text}");
+    let back =
+        json!({"session": "w", "action": "restore", "checkpoint_id": kept["checkpoint_id"], "files": true});
+    let (text, _) = client.call("checkpoint", back);
+    assert!(text.contains("1 files changed"), "{text}");
+    let (_, seen) = client.call("exec_command", json!({"cmd": "echo $X; cat file", "session": "w"}));
+    assert_eq!(seen["stdout"], "1\na\n");
+    let (text, refused) = client.call("checkpoint", json!({"session": "w", "action": "restore"}));
+    assert!(text.contains("`checkpoint_id` is needed"), "{text} {refused}");
+}
+
+/// A session whose variables a rule wants to see first does not hold the model up.
+#[test]
+fn a_session_that_has_to_be_approved_is_pending() {
+    let daemon = daemon();
+    std::fs::write(daemon.dir().join("config/trl/approvals.yaml"), "default: ask\n").unwrap();
+    let shell = daemon.dir().dir("odd").join("bash");
+    std::fs::copy("/bin/bash", &shell).unwrap();
+    let mut client = Client::introduced(&daemon, json!({}));
+    let (text, pending) = client.call("new_session", json!({"shell": shell}));
+    assert!(text.starts_with("approval_pending") && pending["request_id"].is_string(), "{text}");
+}
+
+/// The wire has text as base64 where that is shorter; a model has no use for it.
+#[test]
+fn what_is_text_is_read_as_text_and_what_is_not_kept_is_said() {
+    let daemon = daemon();
+    let mut client = Client::introduced(&daemon, json!({}));
+    let (_, done) = client.call("exec_command", json!({"cmd": "printf '1\\n\\n\\n\\n\\n\\n\\t\\t\\n'"}));
+    let (text, read) = client.call("read_output", json!({"execution_id": done["execution_id"]}));
+    assert!(text.ends_with("that is all\n---\n1\n\n\n\n\n\n\t\t\n"), "{text}");
+    assert_eq!((&read["encoding"], &read["data"]), (&json!("utf-8"), &json!("1\n\n\n\n\n\n\t\t\n")));
+    let uri = format!("trl://executions/{}/stdout", done["execution_id"].as_str().unwrap());
+    let resource = client.request("resources/read", json!({"uri": uri})).unwrap();
+    assert_eq!(resource["contents"][0]["text"], "1\n\n\n\n\n\n\t\t\n");
+    let (_, done) = client.call("exec_command", json!({"cmd": "printf 'caf\\351\\n'"}));
+    let (text, read) = client.call("read_output", json!({"execution_id": done["execution_id"]}));
+    assert!(text.contains("not all of it is text\n---\ncaf\u{fffd}\n"), "{text}");
+    assert_eq!(read["encoding"], "base64");
+    let (_, done) = client.call("exec_command", json!({"cmd": "seq 400000", "max_output_tokens": 50}));
+    let ask = json!({"execution_id": done["execution_id"], "since": 600_000, "max_output_tokens": 5});
+    let (text, _) = client.call("read_output", ask);
+    assert!(text.contains("; bytes 600000 to ") && text.contains(" are not kept any more"), "{text}");
+}
+
+#[test]
+fn a_session_outlives_its_daemon_and_a_name_means_the_one_that_lives() {
+    let mut daemon = daemon();
+    let mut client = Client::introduced(&daemon, json!({}));
+    let (_, made) = client.call("new_session", json!({"name": "work"}));
+    client.call("exec_command", json!({"session": "work", "cmd": "cd /usr; V=1"}));
+    let id = made["session_id"].clone();
+    // Whoever reads what is kept waits until it is.
+    daemon.client().ok("session.history", json!({"session_id": id}));
+    daemon.kill9();
+    daemon.relaunch();
+    let mut client = Client::introduced(&daemon, json!({}));
+    let (text, done) = client.call("exec_command", json!({"session": id, "cmd": "echo again"}));
+    assert_eq!(done["stdout"], "again\n", "{text}");
+    daemon.client().ok("session.history", json!({"session_id": id}));
+    daemon.kill9();
+    daemon.relaunch();
+    let mut client = Client::introduced(&daemon, json!({}));
+    let (_, other) = client.call("new_session", json!({"name": "work"}));
+    client.call("exec_command", json!({"session": other["session_id"], "cmd": "X=lives"}));
+    let (text, done) = client.call("exec_command", json!({"session": "work", "cmd": "echo $X"}));
+    assert_eq!(done["stdout"], "lives\n", "{text}");
 }

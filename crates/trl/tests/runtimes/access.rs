@@ -22,7 +22,8 @@ fn operators_change_them_and_others_see_no_way_in() {
         assert_eq!(client.ok("runtime.health", json!({"name": "box"}))["healthy"], true);
         let seen = get(client, "box");
         let known = ["configured", "kind", "labels", "name", "reconnects", "sessions", "state"];
-        let fields: Vec<&str> = seen.as_object().unwrap().keys().map(String::as_str).collect();
+        let mut fields: Vec<&str> = seen.as_object().unwrap().keys().map(String::as_str).collect();
+        fields.sort_unstable();
         assert_eq!(fields, known);
         assert_eq!(client.ok("runtime.list", json!({}))["runtimes"][1], seen);
         client.refused("FORBIDDEN", "runtime.add", json!({"name": "x", "kind": "command", "argv": ["true"]}));

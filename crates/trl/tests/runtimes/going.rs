@@ -1,8 +1,10 @@
 //! How runtimes go.
 
-use trl_testkit::{eventually, json};
+use rustix::process::Signal;
+use trl_testkit::process::signal;
+use trl_testkit::{Daemon, eventually, json, procs_matching};
 
-use crate::{daemon, get, names, output, session_in, state};
+use crate::{builder, daemon, get, names, output, session_in, state};
 
 #[test]
 fn one_without_sessions_is_removed_at_once() {
@@ -86,4 +88,44 @@ fn one_that_drains_takes_no_new_sessions_and_goes_with_its_last() {
     operator.ok("runtime.remove", json!({"name": "full", "drain": true}));
     operator.ok("session.destroy", json!({"session_id": sessions[1]["session_id"]}));
     eventually("it is gone", || names(&mut operator) == ["host", "other"]);
+}
+
+/// A runtime whose machine can be lost.
+fn add_mortal(daemon: &Daemon, name: &str) {
+    let script = format!("[ -e {} ] && exit 1; exec \"$@\"", daemon.dir().text("lost"));
+    let mut argv = vec![json!("/bin/sh"), json!("-c"), json!(script), json!("sh")];
+    argv.extend(daemon.relay(name)["argv"].as_array().unwrap().clone());
+    daemon.operator().ok("runtime.add", json!({"name": name, "kind": "command", "argv": argv}));
+}
+
+/// Nobody is there any more, and nobody can be reached there again.
+fn lose(daemon: &Daemon, name: &str) {
+    std::fs::write(daemon.dir().text("lost"), "").unwrap();
+    let there = format!("{}/trl.sock", daemon.runtime_dir().join(name).display());
+    procs_matching(&there).into_iter().for_each(|process| signal(process, Signal::KILL));
+    let mut operator = daemon.operator();
+    eventually("it is noticed", || get(&mut operator, name)["state"] == "waiting");
+}
+
+#[test]
+fn what_is_out_of_reach_ends_long_before_the_grace_is_over() {
+    let mut daemon = builder().set("runtimes", "grace_s", 3600).start();
+    add_mortal(&daemon, "box");
+    let mut operator = daemon.operator();
+    let [idle, busy, other] = [(); 3].map(|()| session_in(&mut operator, json!("box")));
+    let terminal = operator.ok("terminal.create", json!({"runtime": "box", "working_dir": "/"}));
+    lose(&daemon, "box");
+    let mut waiting = daemon.operator();
+    let run = waiting.send("exec.run", json!({"session_id": busy["session_id"], "command": "echo never"}));
+    for session in [idle, busy] {
+        operator.ok("session.destroy", json!({"session_id": session["session_id"]}));
+    }
+    let lost = waiting.reply(run).expect_err("nobody ran it");
+    assert_eq!(lost.code, "RUNTIME_UNAVAILABLE");
+    operator.ok("terminal.destroy", json!({"terminal_id": terminal["terminal_id"]}));
+    assert_eq!(get(&mut operator, "box")["sessions"], 1);
+    operator.ok("runtime.remove", json!({"name": "box", "force": true}));
+    assert_eq!(state(&mut operator, &other), "closed");
+    daemon.stop();
+    assert!(!daemon.log().contains("did not end in time"), "{}", daemon.log());
 }

@@ -5,8 +5,11 @@
 mod access;
 mod cli;
 mod cuts;
+mod failures;
+mod files;
 mod going;
 mod known;
+mod kubernetes;
 mod placing;
 mod restart;
 

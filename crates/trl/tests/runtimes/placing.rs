@@ -2,7 +2,7 @@
 
 use trl_testkit::{Client, Value, json};
 
-use crate::{builder, daemon, get, session_in};
+use crate::{builder, daemon, get, output, session_in};
 
 fn dead(client: &mut Client, name: &str, extra: Value) {
     let base = json!({"name": name, "kind": "command", "argv": ["sh", "-c", "echo nobody home >&2; exit 1"]});
@@ -94,4 +94,26 @@ fn throw_away_commands_are_placed_too_and_commands_of_sessions_are_not() {
         let params = json!({"session_id": session["session_id"], "command": "true", "runtime": "host"});
         client.refused("INVALID_PARAMS", method, params);
     }
+}
+
+#[test]
+fn a_gateway_may_keep_everything_off_its_own_machine() {
+    let daemon = builder().set("runtimes", "host", false).start();
+    daemon.add_relay("box", json!({}));
+    let mut operator = daemon.operator();
+    for here in [json!({}), json!({"runtime": "host"})] {
+        for method in ["session.create", "terminal.create"] {
+            let refused = operator.refused("RUNTIME_UNAVAILABLE", method, here.clone());
+            assert_eq!(
+                (refused.detail("stage"), refused.detail("runtime")),
+                (&json!("admit"), &json!("host"))
+            );
+        }
+    }
+    for method in ["exec.run", "exec.start"] {
+        operator.refused("RUNTIME_UNAVAILABLE", method, json!({"command": "true"}));
+    }
+    let session = session_in(&mut operator, json!("box"));
+    assert_eq!(output(&mut operator, &session, "echo there"), "there");
+    operator.ok("exec.start", json!({"session_id": session["session_id"], "command": "true"}));
 }

@@ -157,14 +157,14 @@ pub(crate) static FILES: &[Row] = &[
     row("move a file in", "mv $OUT/secret inside/s; cat inside/s", tells),
     row(
         "win a race between a directory and a link to outside",
-        "mkdir -p d; (for i in $(seq 60); do rm -rf d; ln -sfn $OUT d; rm -f d; mkdir -p d; done) & \
-         for i in $(seq 1500); do [ -e $OUT/made ] && break; echo x >d/made; done 2>/dev/null; wait",
+        "mkdir -p d; (for i in $(seq 20); do rm -rf d; ln -sfn $OUT d; rm -f d; mkdir -p d; done; : >over) & \
+         until [ -e over ]; do [ -e $OUT/made ] && break; echo x >d/made; done 2>/dev/null; wait; rm -f over",
         made,
     ),
     row(
         "win a race of renames",
-        "mkdir -p a/b; ln -s $OUT l; (for i in $(seq 60); do mv -T a z; mv -T l a; mv -T a l; mv -T z a; done) 2>/dev/null & \
-         for i in $(seq 1500); do [ -e $OUT/made ] && break; echo x >a/made; done 2>/dev/null; wait",
+        "mkdir -p a/b; ln -s $OUT l; (for i in $(seq 20); do mv -T a z; mv -T l a; mv -T a l; mv -T z a; done; : >over) 2>/dev/null & \
+         until [ -e over ]; do [ -e $OUT/made ] && break; echo x >a/made; done 2>/dev/null; wait; rm -f over",
         made,
     ),
     row("change the mode of a file outside", "chmod 777 $OUT/file", |stage, _| {
@@ -283,9 +283,7 @@ pub(crate) static PROCESSES: &[Row] = &[
     )
     .with(|stage| {
         for gate in ["gate", "after"] {
-            let mode = rustix::fs::Mode::from_raw_mode(0o600);
-            let path = stage.workspace.join(gate);
-            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+            trl_sys::fifo::make(&stage.workspace.join(gate)).unwrap();
         }
     }),
     row("remove another's shared memory", "ipcrm -m $SHM && echo ESCAPED", says)

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
+use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -56,7 +55,7 @@ impl<'a> Stage<'a> {
         let unix = UnixListener::bind(outside.join("u")).unwrap();
         let datagrams = UnixDatagram::bind(outside.join("d")).unwrap();
         let abstract_name = format!("trl-test-{}-{name}", std::process::id());
-        let address = SocketAddr::from_abstract_name(&abstract_name).unwrap();
+        let address = trl_sys::stream::without_path(&abstract_name).unwrap();
         let abstract_ear = UnixListener::bind_addr(&address).unwrap();
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -25,6 +25,15 @@ fn start(client: &mut Client, mut params: Value) -> (String, Value) {
     (progress["execution_id"].as_str().unwrap().to_string(), progress)
 }
 
+/// The same, told once it has begun: on a busy machine, or elsewhere, that takes a while.
+fn start_and_begin(client: &mut Client, params: Value) -> (String, Value) {
+    let (id, mut progress) = start(client, params);
+    while progress["status"] == "queued" {
+        progress = client.ok("exec.wait", json!({"execution_id": id, "timeout_s": 0.25}));
+    }
+    (id, progress)
+}
+
 /// Everything a wait tells, from call to call, until `until` ends it.
 fn wait(client: &mut Client, execution: &str, until: Value) -> Value {
     client.ok("exec.wait", json!({"execution_id": execution, "until": until, "timeout_s": 60}))

@@ -3,7 +3,7 @@ use serde_json::json;
 use trl_testkit::process::signal;
 use trl_testkit::{Client, bytes_of, eventually, procs_matching, sleeper, wait_gone};
 
-use super::{builder, daemon, start, wait};
+use super::{builder, daemon, start, start_and_begin, wait};
 
 #[test]
 fn a_command_that_ends_in_time_is_told_whole() {
@@ -29,8 +29,10 @@ fn argv_has_no_shell_between() {
 fn a_live_one_is_left_running_and_told_of_bit_by_bit() {
     let daemon = daemon();
     let mut client = daemon.client();
-    let (id, first) =
-        start(&mut client, json!({"command": "echo one; read line; echo two $line; read more; exit 7"}));
+    let (id, first) = start_and_begin(
+        &mut client,
+        json!({"command": "echo one; read line; echo two $line; read more; exit 7"}),
+    );
     assert_eq!(first["status"], "running");
     assert!(first.get("exit_code").is_none());
     let mut told = first["stdout"].as_str().unwrap().to_string();

@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::{daemon, start, wait};
+use super::{daemon, start, start_and_begin, wait};
 
 #[test]
 fn a_process_on_a_terminal_has_one_and_people_see_it() {
@@ -71,7 +71,7 @@ fn it_may_take_only_so_long() {
 fn a_terminal_that_is_destroyed_is_an_execution_that_was_cancelled() {
     let daemon = daemon();
     let mut client = daemon.client();
-    let (id, first) = start(&mut client, json!({"command": "read x", "tty": true}));
+    let (id, first) = start_and_begin(&mut client, json!({"command": "read x", "tty": true}));
     client.ok("terminal.destroy", json!({"terminal_id": first["terminal_id"]}));
     assert_eq!(wait(&mut client, &id, json!({}))["cancelled"], true);
 }

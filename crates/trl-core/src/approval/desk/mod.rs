@@ -575,7 +575,7 @@ fn not_found(id: &RequestId) -> Error {
 }
 
 /// A store that cannot be written to.
-pub(crate) fn storage(error: StoreError) -> Error {
+pub fn storage(error: StoreError) -> Error {
     let code = if error.is_storage() { ErrorCode::StorageFull } else { ErrorCode::InternalError };
     Error::new(code, error.to_string()).hint("make room on the disk of the data directory")
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
+use trl_proto::agent::{OptionKind, Permission};
 use trl_proto::exec::Approval;
 use trl_proto::hitl::{ApprovalBoundary, ApprovalRequest, RequestState, Scope, Segment, Verdict as Judged};
 use trl_proto::{CheckpointId, Error, ExecutionId, RequestId, SessionId, TerminalId};
@@ -48,6 +49,8 @@ pub struct Asking {
     pub plan: Option<Plan>,
     /// Knows the secrets of whoever asks.
     pub redactor: Redactor,
+    /// When an agent asks.
+    pub permission: Option<Permission>,
 }
 
 /// What running a command later takes, beside its text.
@@ -107,7 +110,11 @@ impl Open {
             case_id: asking.rules.case_id(),
             origin: asking.origin.to_string(),
             command: asking.command,
-            scopes: scopes(&asking.question.judgement),
+            scopes: match &asking.permission {
+                Some(permission) => offered(permission),
+                None => scopes(&asking.question.judgement),
+            },
+            permission: asking.permission,
             segments: asking.question.judgement.segments,
             working_dir: asking.working_dir,
             executables: asking.question.executables,
@@ -179,6 +186,7 @@ impl Open {
     pub(super) fn action(&self) -> &'static str {
         match self.subject {
             Some(Subject::Write(_)) => "fs.write",
+            Some(Subject::Permission) => "agent.permission",
             _ => "exec",
         }
     }
@@ -232,6 +240,13 @@ fn scopes(judgement: &Judgement) -> Vec<Scope> {
     } else {
         vec![Scope::Once]
     }
+}
+
+/// How far a yes may reach that the agent itself remembers.
+fn offered(permission: &Permission) -> Vec<Scope> {
+    let has = |kind| permission.options.iter().any(|option| option.kind == kind);
+    let lasting = has(OptionKind::AllowAlways).then_some(Scope::Session);
+    [Scope::Once].into_iter().chain(lasting).collect()
 }
 
 /// Stands for everything a person sees before saying yes. The same command asked about again is the same.

@@ -22,6 +22,7 @@ use crate::session::front::Front;
 use crate::session::handle::Session;
 use crate::session::messages::{Ending, Order, Stdin};
 use crate::session::spec::{Program, Spec};
+use crate::session::state;
 use crate::session::task::Start;
 
 const INBOX: usize = 32;
@@ -55,6 +56,7 @@ pub(crate) fn spawn(
         ending: None,
         created,
         direct,
+        early: Vec::new(),
         from,
         restore_reply: None,
         captures: Vec::new(),
@@ -122,7 +124,7 @@ impl Task {
     pub(super) fn made(&mut self, outcome: Result<Box<RawValue>, Error>) {
         let made = match outcome.and_then(|said| talk::read::<FarCreated>(&said)) {
             Ok(made) => made,
-            Err(error) => return self.failed(error),
+            Err(error) => return self.failed(error.detail("runtime", &*self.runtime.name)),
         };
         let session = Arc::clone(&self.front.session);
         session.spec.sandbox.told(made.sandbox);
@@ -137,7 +139,8 @@ impl Task {
                 session.public().direct = Some(order.execution.id.clone());
                 self.front.announce_session();
                 self.front.engine.records.about_to_begin(&session, &mut order);
-                self.phase = Phase::Running(Box::new(Running::new(order, 0)));
+                let early = std::mem::take(&mut self.early);
+                self.phase = Phase::Running(Box::new(Running { early, ..Running::new(order, 0) }));
                 self.known_there();
             }
             None => {
@@ -167,6 +170,7 @@ impl Task {
         if let Some(order) = self.direct.take() {
             self.front.engine.executions.refuse(&order.execution, error.clone());
         }
+        self.early.drain(..).for_each(|early| early.refuse(&error));
         self.front.refuse_all(&error);
         // One that was open before can be tried again.
         let into = if self.created.is_some() { Ending::Terminated } else { Ending::Closed };
@@ -293,6 +297,8 @@ impl Task {
             // Whoever waits for it has its end.
             self.created.take().into_iter().for_each(|created| drop(created.send(Ok(()))));
         }
+        let gone = state::Denial::NotRunning.error();
+        self.early.drain(..).for_each(|early| early.refuse(&gone));
         self.late.drain(..).for_each(|execution| super::close(&execution));
         // The strand goes, and with it whatever is left there.
         (self.talk, self.there) = (None, None);

@@ -68,6 +68,8 @@ pub(crate) struct Task {
     created: Option<Reply<()>>,
     /// The direct command, until it is started.
     direct: Option<Order>,
+    /// What is to be said of that one.
+    early: Vec<Early>,
     /// The state its shell is to begin with.
     from: Option<Box<Checkpoint>>,
     restore_reply: Option<Reply<Restoration>>,
@@ -144,6 +146,15 @@ enum Early {
     Call { method: &'static str, params: Box<RawValue>, asked: Asked },
 }
 
+impl Early {
+    fn refuse(self, error: &Error) {
+        match self {
+            Self::Cancel(cancel) => drop(cancel.reply.send(Err(error.clone()))),
+            Self::Call { asked, .. } => asked.answer(Err(error.clone())),
+        }
+    }
+}
+
 /// What a state is taken for.
 enum Why {
     Asked,
@@ -178,6 +189,7 @@ enum Event {
     Heard(std::io::Result<Heard>),
     Drained,
     Late,
+    OutOfReach,
 }
 
 impl Task {
@@ -197,7 +209,7 @@ impl Task {
     }
 
     async fn next_event(&mut self) -> Event {
-        let Self { phase, talk, inbox, keep_at, .. } = self;
+        let Self { phase, talk, inbox, keep_at, ending, far, .. } = self;
         let (paused, logs) = match phase {
             Phase::Running(run) => {
                 let execution = &run.order.execution;
@@ -236,6 +248,12 @@ impl Task {
                 None => std::future::pending().await,
             }
         };
+        let out_of_reach = async {
+            match (ending, far) {
+                (Some(_), Some(far)) => far.out_of_reach().await,
+                _ => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             message = inbox.recv() => Event::Message(message),
@@ -243,6 +261,7 @@ impl Task {
             heard = heard => Event::Heard(heard),
             () = drained => Event::Drained,
             () = late => Event::Late,
+            () = out_of_reach => Event::OutOfReach,
         }
     }
 
@@ -256,6 +275,7 @@ impl Task {
             Event::Heard(Ok(Heard::Push { method, params })) => self.pushed(&method, &params),
             Event::Heard(Err(_)) => self.lost(),
             Event::Drained => self.look_at_followers(),
+            Event::OutOfReach => self.over(),
             Event::Late => match &mut self.phase {
                 Phase::Running(_) => self.look_at_followers(),
                 Phase::Ending { .. } => self.over(),
@@ -404,12 +424,7 @@ impl Task {
     fn refused_there(&mut self, error: Error) {
         let Phase::Running(run) = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
         let error = error.detail("runtime", &*self.runtime.name);
-        for early in run.early {
-            match early {
-                Early::Cancel(cancel) => drop(cancel.reply.send(Err(error.clone()))),
-                Early::Call { asked, .. } => asked.answer(Err(error.clone())),
-            }
-        }
+        run.early.into_iter().for_each(|early| early.refuse(&error));
         self.front.busy = None;
         self.front.session.public().running = None;
         self.refuse_order(&run.order, error);

@@ -44,6 +44,7 @@ impl Task {
                 }
             }
             Message::Restore { checkpoint, reply } => self.restore(checkpoint, reply),
+            Message::Turn(turn) => self.front.turn(turn),
             Message::End(End { into, manner, reason, reply }) => {
                 self.plan_end(into, reason.clone());
                 let keeps = self.front.session.is_recorded()
@@ -167,13 +168,19 @@ impl Task {
 
     /// What is about the running command is for the engine.
     fn pass_on(&mut self, id: &ExecutionId, method: Method, params: &impl serde::Serialize, asked: Asked) {
-        match &mut self.phase {
-            Phase::Running(run) if run.order.execution.id == *id && !run.known => {
-                match to_raw_value(params) {
-                    Ok(params) => run.early.push(Early::Call { method: method.name(), params, asked }),
-                    Err(error) => asked.answer(Err(Error::internal(error.to_string()))),
-                }
-            }
+        let early = match &mut self.phase {
+            Phase::Running(run) if run.order.execution.id == *id && !run.known => Some(&mut run.early),
+            // Its session is being made for it.
+            _ if self.direct.as_ref().is_some_and(|order| order.execution.id == *id) => Some(&mut self.early),
+            _ => None,
+        };
+        if let Some(early) = early {
+            return match to_raw_value(params) {
+                Ok(params) => early.push(Early::Call { method: method.name(), params, asked }),
+                Err(error) => asked.answer(Err(Error::internal(error.to_string()))),
+            };
+        }
+        match &self.phase {
             Phase::Running(run) if run.order.execution.id == *id => {
                 let call = self.ask(method.name(), params);
                 self.asked.insert(call, asked);

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use trl_proto::Error;
+use trl_sys::machine;
 
-use crate::runtime::arrival::{self, digest_of};
+use crate::runtime::arrival::digest_of;
 use crate::runtime::far::unavailable;
 
 /// A program for some architecture.
@@ -22,11 +23,12 @@ impl Binary {
     /// The one for machines that call themselves so (`uname -m`).
     pub(super) async fn of(arch: &str) -> Result<Self, Error> {
         static OURS: OnceLock<Binary> = OnceLock::new();
-        let is_ours = arch == std::env::consts::ARCH;
+        // Wherever we are, sessions elsewhere live on Linux.
+        let is_ours = arch == std::env::consts::ARCH && std::env::consts::OS == "linux";
         if let Some(ours) = OURS.get().filter(|_| is_ours) {
             return Ok(ours.clone());
         }
-        let path = if is_ours { arrival::OWN.into() } else { sibling(arch)? };
+        let path = if is_ours { own_program()? } else { sibling(arch)? };
         let found = tokio::task::spawn_blocking(move || Self::at(path)).await;
         let found = found.unwrap_or_else(|e| Err(Error::internal(e.to_string())))?;
         Ok(if is_ours { OURS.get_or_init(|| found).clone() } else { found })
@@ -58,9 +60,13 @@ impl Binary {
     }
 }
 
+fn own_program() -> Result<PathBuf, Error> {
+    machine::own_program().map_err(|e| unavailable("copy", &e.to_string()))
+}
+
 /// Where `cargo xtask dist` puts that of another architecture: beside ours.
 fn sibling(arch: &str) -> Result<PathBuf, Error> {
-    let own = std::fs::read_link(arrival::OWN).unwrap_or_default();
+    let own = machine::own_file().unwrap_or_default();
     let path = own.parent().unwrap_or(Path::new("/")).join(format!("trl-{arch}-linux"));
     if path.is_file() {
         return Ok(path);

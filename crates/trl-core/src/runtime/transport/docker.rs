@@ -99,14 +99,22 @@ impl Docker {
         format!("/{HOME}/run/{name}/trl.sock")
     }
 
-    /// Puts our program into a container.
-    async fn give(&self, container: &str, binary: &Binary) -> Result<(), Error> {
-        let shelf = format!("{HOME}/bin/{}", binary.digest);
+    fn memory(&self, oom_killed: bool) -> Memory {
+        match &self.place {
+            _ if oom_killed => Memory::RanOut,
+            Place::Image(wanted) if wanted.limits.memory_bytes.is_some() => Memory::Limited,
+            _ => Memory::Unlimited,
+        }
+    }
+
+    /// Puts our program into a container, in a directory of its shelf and under a name.
+    async fn give(&self, container: &str, binary: &Binary, place: (&str, &str)) -> Result<(), Error> {
+        let (dir, name) = (format!("{HOME}/bin/{}", place.0).trim_end_matches('/').to_string(), place.1);
         let archive =
-            Archive::new().dir(&format!("{HOME}/run"), RUN).and_then(|archive| archive.dir(&shelf, PROGRAM));
+            Archive::new().dir(&format!("{HOME}/run"), RUN).and_then(|archive| archive.dir(&dir, PROGRAM));
         let bytes = binary.bytes().await?;
         let archive = archive
-            .and_then(|archive| archive.file(&format!("{shelf}/{}", arrival::NAME), PROGRAM, bytes))
+            .and_then(|archive| archive.file(&format!("{dir}/{name}"), PROGRAM, bytes))
             .map_err(|e| refused("copy", &e))?;
         self.api.put_archive(container, "/", archive).await.map_err(|e| refused("copy", &e))
     }
@@ -226,7 +234,9 @@ impl Route {
             Err(e) if e.is_not_found() => gone("the container was removed"),
             Err(e) => Err(refused("connect", &e).into()),
             Ok(found) => match found.status {
-                Status::Ended { exit_code, .. } => gone(&end(exit_code, found.oom_killed)),
+                Status::Ended { exit_code, .. } => {
+                    gone(&end(exit_code, self.docker.memory(found.oom_killed)))
+                }
                 _ => Ok(()),
             },
         }
@@ -241,20 +251,35 @@ impl Route {
         let binary = self.docker.binary_for(&found.image_id).await?;
         let program = place_of(&binary);
         if !self.is_whole(&program, &binary.digest).await? {
-            steps.during("copy", COPYING, self.docker.give(name, &binary)).await?;
+            steps.during("copy", COPYING, self.settle(name, &binary)).await?;
         }
         Ok(program)
     }
 
+    /// Beside its place first, and from there by itself: others may be at it as well, or run it already.
+    async fn settle(&self, name: &str, binary: &Binary) -> Result<(), Error> {
+        let new = format!("new.{}", self.key);
+        self.docker.give(name, binary, ("", &new)).await?;
+        let argv = [&format!("/{HOME}/bin/{new}"), "digest", "--settle", &binary.digest].map(String::from);
+        match self.says(argv.into()).await? {
+            said if said == binary.digest => Ok(()),
+            said => Err(unavailable("copy", &format!("the program did not take its place there: {said}"))),
+        }
+    }
+
     /// Asked of the program itself: one that is not there, or not all of it, does not know.
     async fn is_whole(&self, program: &str, digest: &str) -> Result<bool, Error> {
+        Ok(self.says(vec![program.into(), "digest".into()]).await? == digest)
+    }
+
+    /// What a program in the container prints.
+    async fn says(&self, argv: Vec<String>) -> Result<String, Error> {
         use tokio::io::AsyncReadExt;
-        let argv = vec![program.into(), "digest".into()];
         let asked = self.docker.api.exec(&self.container(), &Exec { argv, ..Exec::default() }).await;
         let mut said = Vec::new();
         let mut output = asked.map_err(|e| refused("copy", &e))?.output;
         output.read_to_end(&mut said).await.map_err(|e| unavailable("copy", &e.to_string()))?;
-        Ok(said.trim_ascii() == digest.as_bytes())
+        Ok(String::from_utf8_lossy(&said).trim().to_string())
     }
 
     /// A container of our own, in which the engine is process 1.
@@ -281,7 +306,8 @@ impl Route {
             .warnings
             .iter()
             .for_each(|warning| tracing::warn!(warning, "a container is not all it should be"));
-        steps.during("copy", COPYING, self.docker.give(&created.id, &binary)).await?;
+        let giving = self.docker.give(&created.id, &binary, (&binary.digest, arrival::NAME));
+        steps.during("copy", COPYING, giving).await?;
         let starting = steps.during("create", "the container is being started", api.start(&created.id));
         starting.await.map_err(|e| refused("create", &e))?;
         Ok(program)
@@ -313,13 +339,23 @@ impl Route {
     }
 }
 
+/// What is known of a container's memory.
+#[derive(Debug, Clone, Copy)]
+enum Memory {
+    RanOut,
+    /// Docker hears of it from a control group that is gone a moment later, and may hear nothing.
+    Limited,
+    Unlimited,
+}
+
 /// Why a container is over.
-fn end(exit_code: i64, oom_killed: bool) -> String {
+fn end(exit_code: i64, memory: Memory) -> String {
     const KILLED: i64 = 128 + 9;
-    match exit_code {
-        KILLED if oom_killed => "the container ran out of memory".into(),
-        KILLED => "the container was killed".into(),
-        code => format!("the container ended with code {code}"),
+    match (exit_code, memory) {
+        (KILLED, Memory::RanOut) => "the container ran out of memory".into(),
+        (KILLED, Memory::Limited) => "the container was killed, perhaps for want of memory".into(),
+        (KILLED, Memory::Unlimited) => "the container was killed".into(),
+        (code, _) => format!("the container ended with code {code}"),
     }
 }
 
@@ -371,10 +407,11 @@ mod tests {
 
     #[test]
     fn an_end_has_a_reason() {
-        assert_eq!(end(137, true), "the container ran out of memory");
-        assert_eq!(end(137, false), "the container was killed");
+        assert_eq!(end(137, Memory::RanOut), "the container ran out of memory");
+        assert_eq!(end(137, Memory::Limited), "the container was killed, perhaps for want of memory");
+        assert_eq!(end(137, Memory::Unlimited), "the container was killed");
         // A command ran out of memory earlier, which is no reason.
-        assert_eq!(end(0, true), "the container ended with code 0");
+        assert_eq!(end(0, Memory::RanOut), "the container ended with code 0");
     }
 
     #[test]

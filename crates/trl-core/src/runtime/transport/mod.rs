@@ -83,7 +83,7 @@ pub enum Reader {
 
 #[derive(Debug)]
 pub enum Writer {
-    Program(tokio::net::unix::pipe::Sender),
+    Program(trl_sys::stream::Writer),
     Container(trl_docker::Input),
 }
 
@@ -191,7 +191,7 @@ impl Route {
     /// Reaches for the engine, which is started there when it is not running.
     pub async fn connect(&self, steps: &Steps) -> Result<Connection, Failure> {
         match self {
-            Self::Command(words) => Ok(program::connect(words)?),
+            Self::Command(words) => Ok(program::connect(words).await?),
             Self::Ssh(ssh, key) => Ok(ssh.connect(*key, steps).await?),
             Self::Docker(route) => route.connect(steps).await,
         }

@@ -1,4 +1,7 @@
 //! A program whose stdin and stdout are the stream. It ends when they do, or is killed.
+//!
+//! Whoever starts a process stands still until that has begun. So it is done on another thread, and when many links were cut at
+//! once, a few at a time: requests of other runtimes do not wait for it.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -8,9 +11,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::Semaphore;
 use trl_proto::Error;
 use trl_sys::helper::Helper;
+use trl_sys::stream;
 
 use super::{Connection, Reader, Writer};
 use crate::runtime::far::unavailable;
@@ -20,12 +25,20 @@ const MOST_SAID: usize = 4096;
 /// A program whose stream has ended says why at once, if at all.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
+/// Started at a time: enough for every processor of a gateway, and far from the threads it may have.
+const AT_ONCE: usize = 4;
+static STARTING: Semaphore = Semaphore::const_new(AT_ONCE);
+
 #[derive(Debug)]
 pub struct Program {
-    helper: Option<Helper>,
+    _process: Process,
     pub(super) stdout: Receiver,
     stderr: Stderr,
 }
+
+/// Killed when dropped, wherever that is.
+#[derive(Debug)]
+struct Process(Option<Helper>);
 
 /// What it says beside the stream.
 #[derive(Debug)]
@@ -61,16 +74,16 @@ pub(super) struct Said {
 }
 
 /// The program as a stream both ways.
-pub(super) fn connect(words: &[String]) -> Result<Connection, Error> {
-    let (program, stdin) =
-        Program::start(words, Stdio::piped()).map_err(|why| unavailable("connect", &why))?;
+pub(super) async fn connect(words: &[String]) -> Result<Connection, Error> {
+    let started = Program::start(words, Stdio::piped()).await;
+    let (program, stdin) = started.map_err(|why| unavailable("connect", &why))?;
     let writer = stdin.ok_or_else(|| unavailable("connect", "it has no pipe"))?;
     Ok(Connection { reader: Reader::Program(program), writer: Writer::Program(writer) })
 }
 
 /// What it says, given a file or nothing to read. The error is for people: it could not be started.
 pub(super) async fn run(words: &[String], stdin: Option<File>) -> Result<Said, String> {
-    let (mut program, _) = Program::start(words, stdin.map_or_else(Stdio::null, Stdio::from))?;
+    let (mut program, _) = Program::start(words, stdin.map_or_else(Stdio::null, Stdio::from)).await?;
     let mut said = Vec::new();
     let heard = tokio::select! {
         heard = program.stdout.read_to_end(&mut said) => heard,
@@ -82,7 +95,7 @@ pub(super) async fn run(words: &[String], stdin: Option<File>) -> Result<Said, S
 }
 
 impl Program {
-    fn start(words: &[String], stdin: Stdio) -> Result<(Self, Option<Sender>), String> {
+    async fn start(words: &[String], stdin: Stdio) -> Result<(Self, Option<stream::Writer>), String> {
         let (program, rest) = words.split_first().ok_or("there is no program")?;
         let mut command = Command::new(program);
         command.args(rest).current_dir("/").stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -91,17 +104,23 @@ impl Program {
             // What is meant for this daemon is not for that one.
             command.env_remove(name);
         }
-        Self::spawn(&mut command).map_err(|e| format!("{program} cannot be started: {e}"))
+        let started = Self::spawn(command).await;
+        started.map_err(|e| format!("{program} cannot be started: {e}"))
     }
 
-    fn spawn(command: &mut Command) -> io::Result<(Self, Option<Sender>)> {
-        let mut helper = Helper::spawn(command)?;
+    async fn spawn(mut command: Command) -> io::Result<(Self, Option<stream::Writer>)> {
+        let turn = STARTING.acquire().await.map_err(io::Error::other)?;
+        let starting =
+            tokio::task::spawn_blocking(move || Helper::spawn(&mut command).map(|h| Process(Some(h))));
+        let mut process = starting.await??;
+        drop(turn);
         let no_pipe = || io::Error::other("it has no pipes");
-        let stdin = helper.take_stdin().map(|pipe| Sender::from_owned_fd(OwnedFd::from(pipe))).transpose()?;
+        let helper = process.0.as_mut().ok_or_else(no_pipe)?;
+        let stdin = helper.take_stdin().map(|pipe| stream::Writer::of(OwnedFd::from(pipe))).transpose()?;
         let stdout = Receiver::from_owned_fd(OwnedFd::from(helper.take_stdout().ok_or_else(no_pipe)?))?;
         let pipe = Receiver::from_owned_fd(OwnedFd::from(helper.take_stderr().ok_or_else(no_pipe)?))?;
         let stderr = Stderr { pipe, said: Vec::new() };
-        Ok((Self { helper: Some(helper), stdout, stderr }, stdin))
+        Ok((Self { _process: process, stdout, stderr }, stdin))
     }
 
     pub(super) async fn last_words(&mut self) -> String {
@@ -109,10 +128,10 @@ impl Program {
     }
 }
 
-impl Drop for Program {
+impl Drop for Process {
     fn drop(&mut self) {
         // Waited for elsewhere: it may take a moment to be gone.
-        if let Some(mut helper) = self.helper.take() {
+        if let Some(mut helper) = self.0.take() {
             helper.kill();
             tokio::task::spawn_blocking(move || drop(helper));
         }

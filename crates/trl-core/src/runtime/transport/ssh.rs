@@ -91,7 +91,7 @@ impl Ssh {
                 self.known().insert(start).clone()
             }
         };
-        program::connect(&self.command(&format!("{start} stdio --resume {key}")))
+        program::connect(&self.command(&format!("{start} stdio --resume {key}"))).await
     }
 
     fn known(&self) -> MutexGuard<'_, Option<String>> {

@@ -1,7 +1,7 @@
 //! What our own terminal says without being typed at. Pure.
 
 /// What was typed, without what our terminal itself answered to questions it saw.
-pub(super) fn without_answers(bytes: &[u8]) -> Vec<u8> {
+pub(in crate::cli) fn without_answers(bytes: &[u8]) -> Vec<u8> {
     let mut typed = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
     while let Some(first) = rest.first() {

@@ -25,16 +25,18 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::client::{Request, generate_key};
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
+use trl_client::Secret;
 use trl_proto::TerminalId;
 use trl_sys::pty::Size;
 use trl_sys::tty::Tty;
 
+pub(super) use self::answers::without_answers;
 use self::backoff::Backoff;
 use self::seat::Seat;
 use super::failure::Failure;
 use super::term;
 use crate::client::{self, Auth, Start};
-use crate::config::{Config, Secret, units};
+use crate::config::{Config, units};
 
 /// For the long help.
 pub(super) const KEYS: &str = "\

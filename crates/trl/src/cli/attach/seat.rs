@@ -309,7 +309,7 @@ mod tests {
         let mut seat = Seat::new(true);
         assert_eq!(seat.due(), None);
         seat.frame(&data(0, &vec![b'x'; 20_000]));
-        assert_eq!(seat.due(), Some(Message::text(r#"{"offset":20000,"type":"ack"}"#)));
+        assert_eq!(seat.due(), Some(Message::text(r#"{"type":"ack","offset":20000}"#)));
         assert_eq!(seat.due(), None);
     }
 }

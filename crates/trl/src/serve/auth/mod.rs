@@ -20,13 +20,14 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
+use trl_client::Secret;
 use trl_proto::Role;
 
 use self::failures::Failures;
 use self::tickets::Tickets;
 use self::tokens::{Grant, Tokens};
 use super::principal::Principal;
-use crate::config::{HttpSettings, Secret};
+use crate::config::HttpSettings;
 
 /// What is kept and compared in place of a secret.
 pub(super) type Digest = [u8; 32];
@@ -133,7 +134,11 @@ impl Authority {
     pub(super) fn is_valid(&self, principal: &Principal) -> bool {
         match principal {
             Principal::Token(grant) => self.tokens.is_valid(grant),
-            Principal::Role(_) | Principal::Inside(_) | Principal::InTerminal(_) | Principal::Gateway => true,
+            Principal::Role(_)
+            | Principal::Inside(_)
+            | Principal::OfAgent(_)
+            | Principal::InTerminal(_)
+            | Principal::Gateway => true,
         }
     }
 
@@ -141,9 +146,11 @@ impl Authority {
     pub(super) async fn ended(&self, principal: &Principal) {
         match principal {
             Principal::Token(grant) => self.token_ended(grant).await,
-            Principal::Role(_) | Principal::Inside(_) | Principal::InTerminal(_) | Principal::Gateway => {
-                std::future::pending().await
-            }
+            Principal::Role(_)
+            | Principal::Inside(_)
+            | Principal::OfAgent(_)
+            | Principal::InTerminal(_)
+            | Principal::Gateway => std::future::pending().await,
         }
     }
 

@@ -5,9 +5,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
+use trl_client::Secret;
+
 use super::super::ServeError;
 use super::fresh_secret;
-use crate::config::{Config, Secret};
+use crate::config::Config;
 
 pub(crate) fn load(config: &mut Config) -> Result<Secret, ServeError> {
     if let Some(token) = config.operator_token.take() {

@@ -1,22 +1,34 @@
 //! What only a gateway asks for, on its links.
 
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use trl_core::execution::{Early, Execution};
 use trl_core::session::handle::Session;
 use trl_core::session::messages::{Ending, Manner};
 use trl_core::terminal::Terminal;
+use trl_proto::envelope::Request;
 use trl_proto::exec::StreamStarted;
 use trl_proto::far::{
-    AtRest, FarCreate, FarCreated, FarMethod, FarRestore, FarRestored, FarState, OfSession, Probed, Resolved,
+    AtRest, FarChange, FarChanged, FarCreate, FarCreated, FarMethod, FarRestore, FarRestored, FarState,
+    FarStopped, OfSession, Probed, Resolved,
 };
-use trl_proto::{Dialect, Error, StreamId};
+use trl_proto::fs::FilePath;
+use trl_proto::{Dialect, Error, Method, StreamId};
 
 use super::super::connection::Client;
+use super::super::elsewhere::place;
 use super::super::files::Doing;
+use super::super::files::calls::shown;
+use super::super::files::held::{Barrier, Stop};
 use super::super::follow::{Follow, Output, Pushes};
 use super::super::rpc::{Answer, Call};
 use super::showing::Showing;
+
+/// How long the news that a command has begun may wait for company; whoever cancels it waits as long.
+const TOGETHER: Duration = Duration::from_millis(2);
 
 impl Call<'_> {
     /// What an engine behind a link does for its gateway beside what it does for everybody.
@@ -31,6 +43,7 @@ impl Call<'_> {
             FarMethod::Probe => self.done(self.far_probe().await),
             FarMethod::ResolveTerminal => self.done(self.far_resolve_terminal()),
             FarMethod::Terminal => self.far_terminal().await,
+            FarMethod::Change => self.far_change().await,
         }
     }
 
@@ -79,7 +92,9 @@ impl Call<'_> {
                     request_id: None,
                     events: None,
                 };
-                Answer { line: self.line(Ok(started)), follow: Some(follow(execution)) }
+                let follow = follow(Arc::clone(&execution));
+                something_to_tell(&execution).await;
+                Answer { line: self.line(Ok(started)), follow: Some(follow) }
             }
         }
     }
@@ -125,16 +140,64 @@ impl Call<'_> {
         self.manager().restore_for_gateway(&session_id, state).await
     }
 
+    /// By the same functions as for everybody; what stopped it is no error here.
+    async fn far_change(&self) -> Answer {
+        let read = || {
+            let FarChange { method, params, approved } = self.request.params()?;
+            let places = approved.into_iter().map(place).collect::<Result<HashSet<PathBuf>, Error>>()?;
+            let request = Request { dialect: Dialect::JsonRpc, id: None, method, params: Some(params) };
+            Ok((request, Arc::new(Barrier::of_gateway(places))))
+        };
+        let (request, barrier) = match read() {
+            Ok(read) => read,
+            Err(error) => return self.done::<()>(Err(error)),
+        };
+        let (client, principal) = (self.client, self.principal.clone());
+        let call = Call { client, request: &request, principal, barrier: Some(Arc::clone(&barrier)) };
+        match Method::parse(&request.method) {
+            Some(Method::FsWrite) => self.done(changed(call.fs_write().await, &barrier)),
+            Some(Method::FsMkdir) => self.done(changed(call.fs_mkdir().await, &barrier)),
+            Some(Method::FsMove) => self.done(changed(call.fs_move().await, &barrier)),
+            Some(Method::FsRemove) => self.done(changed(call.fs_remove().await, &barrier)),
+            _ => self.done::<()>(Err(Error::invalid("this changes no files"))),
+        }
+    }
+
     async fn far_at_rest(&self) -> Result<AtRest, Error> {
         let OfSession { session_id } = self.request.params()?;
         Ok(AtRest { at_rest: self.manager().find(&session_id)?.is_at_rest().await })
     }
 }
 
+fn changed<T>(outcome: Result<T, Error>, barrier: &Barrier) -> Result<FarChanged<T>, Error> {
+    outcome.map(FarChanged::Done).or_else(|error| {
+        let Stop { root, places } = barrier.take_met().ok_or(error)?;
+        let places = places.iter().map(|place| path_of(place)).collect();
+        Ok(FarChanged::Stopped(FarStopped { root: path_of(&root), places }))
+    })
+}
+
+/// A place as the wire has it.
+fn path_of(place: &Path) -> FilePath {
+    let (path, path_encoding) = shown(place);
+    FilePath { path, path_encoding }
+}
+
 /// All of its output, to the last byte, on the strand it was asked for.
 fn follow(execution: Arc<Execution>) -> Follow {
     let form = Pushes { id: StreamId::random(), dialect: Dialect::JsonRpc };
     Follow::Output(Output::everything(form, execution))
+}
+
+/// That a command has begun goes with the first that is heard of it. Alone it would wake everybody between here and the
+/// gateway a second time, just when the command wants the processor.
+async fn something_to_tell(execution: &Execution) {
+    tokio::select! {
+        _ = execution.wait() => {}
+        () = execution.stdout.wait_beyond(0) => {}
+        () = execution.stderr.wait_beyond(0) => {}
+        () = tokio::time::sleep(TOGETHER) => {}
+    }
 }
 
 async fn end_terminal_when_gone(client: Arc<Client>, terminal: Arc<Terminal>) {

@@ -1,10 +1,11 @@
 //! The far end of a link: an engine for one gateway, which outlives the connections to it.
 //!
 //! ```text
-//!  gateway ═ ssh, docker, any program ═ trl stdio --resume KEY (a pump) ─▶ socket of the link ─▶ line ─▶ connections ─▶ rpc
+//!  gateway ═ ssh, docker, any program ═ stdin and stdout of trl stdio --resume KEY ═▶ line ─▶ connections ─▶ rpc
 //! ```
 //!
-//! 1. [`mod@relay`] is what the gateway starts. It connects to the engine of its key, or starts it first, and moves bytes.
+//! 1. [`mod@relay`] is what the gateway starts. It connects to the engine of its key, or starts it first, and hands over its
+//!    stdin and stdout.
 //! 2. [`engine`] takes such connections, the newest in place of the one before. On them runs one line, and each strand of that
 //!    is served as a connection of the gateway's ([`Principal::Gateway`]), by the same code as every other.
 //! 3. Without a connection for the grace (`runtimes.grace_s`), or told to by the gateway, it ends everything and itself.
@@ -16,18 +17,26 @@ mod calls;
 mod relay;
 mod showing;
 
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use rustix::net::RecvFlags;
+use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use trl_core::runtime::line::{Line, Opened, Stand};
+use trl_core::runtime::line::{Cut, Line, Opened, Stand};
 use trl_core::session::messages::Manner;
 use trl_link::{Identity, Key, Limits, Side};
 use trl_proto::PROTOCOL;
 use trl_proto::far::Greeting;
+use trl_sys::rights::{self, Handed};
+use trl_sys::{machine, stream};
 
+use self::relay::Way;
 pub(crate) use self::relay::{Starter, relay};
 pub(crate) use self::showing::Showing;
 use super::connection::{self, Client, Connected, Hears, Through};
@@ -76,12 +85,7 @@ pub(crate) fn engine(mut config: Config, key: Key) -> Result<(), ServeError> {
 }
 
 /// Until the gateway has been away for too long, or the link is over.
-async fn take_connections(
-    server: &Arc<Server>,
-    listener: &UnixListener,
-    line: &Line,
-    grace: std::time::Duration,
-) {
+async fn take_connections(server: &Arc<Server>, listener: &UnixListener, line: &Line, grace: Duration) {
     let mut stand = line.stand();
     let mut carrying: Option<JoinHandle<()>> = None;
     let mut away_until = Instant::now() + grace;
@@ -99,12 +103,7 @@ async fn take_connections(
                     before.abort();
                     let _ = before.await;
                 }
-                let line = line.clone();
-                carrying = Some(tokio::spawn(async move {
-                    let (reader, writer) = stream.into_split();
-                    let cut = line.carry(reader, writer).await;
-                    tracing::info!(%cut, "the connection of a link ended");
-                }));
+                carrying = Some(tokio::spawn(carry(line.clone(), stream)));
             }
             changed = stand.changed() => {
                 if changed.is_err() || matches!(*stand.borrow(), Stand::Over { .. }) {
@@ -120,10 +119,53 @@ async fn take_connections(
     }
 }
 
+/// One connection, to its end.
+async fn carry(line: Line, relay: UnixStream) {
+    let cut = async {
+        let (way, fds) = opening(&relay).await?;
+        let (mut gone, there) = stream::split(relay)?;
+        Ok::<_, io::Error>(match (way, <[OwnedFd; 2]>::try_from(fds)) {
+            (Way::Relayed, _) => line.carry(gone, there).await,
+            (Way::Handed, Ok([input, output])) => {
+                let (reader, writer) = (stream::Reader::of(input)?, stream::Writer::of(output)?);
+                let mut nothing = [0];
+                tokio::select! {
+                    // What the gateway said before its relay went is heard first: it may be that this is not the one it means.
+                    biased;
+                    cut = line.carry(reader, writer) => cut,
+                    // Whoever started the relay goes by its life.
+                    _ = gone.read(&mut nothing) => Cut::Closed(None),
+                }
+            }
+            (Way::Handed, Err(_)) => return Err(io::ErrorKind::InvalidData.into()),
+        })
+    };
+    match cut.await {
+        Ok(cut) => tracing::info!(%cut, "the connection of a link ended"),
+        Err(error) => tracing::warn!(%error, "a connection of a link did not come about"),
+    }
+}
+
+/// The first that a relay says: how its bytes come.
+async fn opening(relay: &UnixStream) -> io::Result<(Way, Vec<OwnedFd>)> {
+    let receive = || Ok(rights::receive(relay, RecvFlags::empty())?);
+    let Handed { byte, fds } = loop {
+        relay.readable().await?;
+        match relay.try_io(Interest::READABLE, receive) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            other => break other?,
+        }
+    };
+    let way = byte.and_then(Way::of_byte).ok_or(io::ErrorKind::InvalidData)?;
+    Ok((way, fds))
+}
+
 /// Nothing that runs in a session here may pass itself off as the gateway.
 fn comes_from_outside(server: &Server, stream: &UnixStream) -> Result<(), &'static str> {
     match Principal::of_peer(server, stream)? {
-        Principal::Inside(_) | Principal::InTerminal(_) => Err("it runs in a session"),
+        Principal::Inside(_) | Principal::OfAgent(_) | Principal::InTerminal(_) => {
+            Err("it runs in a session")
+        }
         _ => Ok(()),
     }
 }
@@ -142,18 +184,15 @@ async fn serve_strands(server: Arc<Server>, mut opened: Opened) {
 }
 
 fn greeting() -> Vec<u8> {
-    let read =
-        |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_string()).unwrap_or_default();
-    let pid_ns = std::fs::read_link("/proc/self/ns/pid").map(|at| at.display().to_string());
     let greeting = Greeting {
         version: env!("CARGO_PKG_VERSION").into(),
         protocol: PROTOCOL,
         os: std::env::consts::OS.into(),
         arch: std::env::consts::ARCH.into(),
-        host: read("/proc/sys/kernel/hostname"),
-        uid: crate::paths::user_id(),
-        boot_id: read("/proc/sys/kernel/random/boot_id"),
-        pid_ns: pid_ns.unwrap_or_default(),
+        host: machine::host_name(),
+        uid: trl_sys::places::user_id(),
+        boot_id: machine::boot_id(),
+        pid_ns: machine::process_namespace(),
         pid: std::process::id(),
     };
     serde_json::to_vec(&greeting).unwrap_or_default()

@@ -1,22 +1,29 @@
 //! `trl stdio --resume KEY`: from stdin and stdout to the engine of a link, which is started when it is not there.
 //!
-//! Two threads that read and write: nothing is looked at, nothing is kept, and the end of either side is the end of the
-//! relay. The engine stays, for its grace.
+//! 1. It connects to the engine's socket, and says in one byte what comes ([`Way`]).
+//! 2. Pipes and sockets are handed to the engine, which then reads and writes them itself: one process less to wake for
+//!    every message, both ways. The relay waits for the end, since its own is what its starter goes by.
+//! 3. Anything else is relayed by two threads that read and write: nothing is looked at, nothing is kept.
+//!
+//! The end of either side is the end of the relay. The engine stays, for its grace.
 
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::fs::FileType;
 use rustix::io::{read, retry_on_intr, write};
+use trl_client::TOKEN_VARIABLE;
 use trl_link::Key;
+use trl_sys::places;
+use trl_sys::rights;
 
 use super::{ServeError, socket_of};
 use crate::client::last_words;
-use crate::config::{Config, TOKEN_VARIABLE};
-use crate::paths;
+use crate::config::Config;
 
 /// An engine is there within milliseconds; a machine that swaps may need longer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,7 +42,7 @@ pub(crate) enum Starter {
 
 pub(crate) fn relay(config: &Config, key: Key, starter: Starter) -> Result<(), ServeError> {
     let socket = socket_of(config, key);
-    paths::check_socket(&socket)?;
+    places::check_socket(&socket)?;
     let stream = match UnixStream::connect(&socket) {
         Ok(stream) => stream,
         Err(_) => {
@@ -43,7 +50,47 @@ pub(crate) fn relay(config: &Config, key: Key, starter: Starter) -> Result<(), S
             meet(spawned.map_err(ServeError::io("starting the engine"))?, &socket)?
         }
     };
-    pump(stream).map_err(ServeError::io("relaying"))
+    go_between(stream).map_err(ServeError::io("relaying"))
+}
+
+/// How the bytes of a connection come to the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By the two descriptors that come with this.
+    Handed,
+    /// Over the socket itself.
+    Relayed,
+}
+
+impl Way {
+    pub(super) fn of_byte(byte: u8) -> Option<Self> {
+        [Self::Handed, Self::Relayed].into_iter().find(|way| way.byte() == byte)
+    }
+
+    fn byte(self) -> u8 {
+        match self {
+            Self::Handed => b'h',
+            Self::Relayed => b'r',
+        }
+    }
+}
+
+fn go_between(mut stream: UnixStream) -> io::Result<()> {
+    let (stdin, stdout) = (io::stdin(), io::stdout());
+    let ends = [stdin.as_fd(), stdout.as_fd()];
+    if ends.iter().all(can_be_waited_for) {
+        rights::send(&stream, Way::Handed.byte(), &ends)?;
+        // Nothing is ever said there: this is its end.
+        return stream.read(&mut [0]).map(drop);
+    }
+    rights::send(&stream, Way::Relayed.byte(), &[])?;
+    pump(stream)
+}
+
+/// A file or a terminal is no stream, or may be somebody else's as well.
+fn can_be_waited_for(fd: &BorrowedFd<'_>) -> bool {
+    let kind = rustix::fs::fstat(fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    matches!(kind, Ok(FileType::Fifo | FileType::Socket))
 }
 
 fn meet(mut engine: Option<Child>, socket: &Path) -> Result<UnixStream, ServeError> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
+use tokio::sync::watch;
 use trl_files::change::{Depth, Replace};
 use trl_files::glob::Hidden;
 use trl_files::grep::{Case, Hit, Query, Syntax};
@@ -49,7 +50,7 @@ fn bounded(asked: Option<u64>, usual: u64, most: u64) -> usize {
 }
 
 impl Call<'_> {
-    fn files(&self) -> &FileService {
+    pub(in crate::serve) fn files(&self) -> &FileService {
         &self.client.server.files
     }
 
@@ -59,8 +60,14 @@ impl Call<'_> {
         workspace_id: Option<String>,
         doing: Doing,
     ) -> Outcome<Usable> {
-        let target = Target::of(session_id, workspace_id)?;
-        self.files().open(&self.client.server, &self.principal, target, doing).await
+        let (target, server) = (Target::of(session_id, workspace_id)?, &self.client.server);
+        let usable = match &self.barrier {
+            Some(barrier) => {
+                self.files().open_behind(server, &self.principal, target, Arc::clone(barrier)).await?
+            }
+            None => self.files().open(server, &self.principal, target, doing).await?,
+        };
+        Ok(Usable { leaving: self.leaving(), ..usable })
     }
 
     // ---- workspaces
@@ -174,9 +181,7 @@ impl Call<'_> {
 
     pub(in crate::serve) async fn fs_watch(&self) -> Outcome<(Watching, Changes)> {
         let params: WatchParams = self.request.params()?;
-        if self.client.hears == Hears::Replies {
-            return Err(Error::invalid("a plain HTTP request cannot be pushed to").hint("use WS /ws/rpc"));
-        }
+        self.hears_pushes()?;
         let path = path(params.path, params.path_encoding)?;
         let place = self.files().watch_place()?;
         let below = if params.recursive == Some(true) { Below::All } else { Below::One };
@@ -185,6 +190,21 @@ impl Call<'_> {
         let watching = Watching { stream_id: StreamId::random(), truncated: watch.is_incomplete() };
         let changes = Changes::new(watching.stream_id.clone(), self.dialect(), watch, place)?;
         Ok((watching, changes))
+    }
+
+    /// Who gives a plain HTTP request up is gone. On a connection it may have closed its writing side alone, and still
+    /// wants to be answered.
+    pub(in crate::serve) fn leaving(&self) -> Option<watch::Receiver<bool>> {
+        (self.client.hears == Hears::Replies).then(|| self.client.gone.subscribe())
+    }
+
+    pub(in crate::serve) fn hears_pushes(&self) -> Outcome<()> {
+        match self.client.hears {
+            Hears::Pushes => Ok(()),
+            Hears::Replies => {
+                Err(Error::invalid("a plain HTTP request cannot be pushed to").hint("use WS /ws/rpc"))
+            }
+        }
     }
 
     // ---- changing
@@ -222,7 +242,7 @@ impl Call<'_> {
             let (path, path_encoding) = shown(&place);
             Ok(DirMade { path, path_encoding, created: was == Was::Nothing })
         };
-        let (shown, mode) = (" (a directory)".into(), params.approval.unwrap_or_default());
+        let (shown, mode) = (A_DIRECTORY.into(), params.approval.unwrap_or_default());
         self.change(usable, Change { lane: Lane::Quick, shown, mode, work }).await
     }
 
@@ -232,7 +252,7 @@ impl Call<'_> {
         let to = path(Some(params.to), params.to_encoding)?;
         let replace = if params.overwrite == Some(true) { Replace::Allowed } else { Replace::Never };
         let usable = self.open_files(params.session_id, params.workspace_id, Doing::Writing).await?;
-        let moved = format!(" ({} is moved to {})", from.as_path().display(), to.as_path().display());
+        let moved = moved(&from, &to);
         let work = move |files: &Files| {
             let (old, new) = files.rename(&from, &to, replace)?;
             let ((path, path_encoding), (to, to_encoding)) = (shown(&old), shown(&new));
@@ -261,11 +281,16 @@ impl Call<'_> {
     }
 }
 
-/// What a person sees of something that is removed.
+/// What a person sees of something that is removed, or of a directory that is made.
 pub(in crate::serve) const REMOVED: &str = " (removed)";
+pub(in crate::serve) const A_DIRECTORY: &str = " (a directory)";
+
+pub(in crate::serve) fn moved(from: &Rel, to: &Rel) -> String {
+    format!(" ({} is moved to {})", from.as_path().display(), to.as_path().display())
+}
 
 /// What a person sees of what is written: enough that a yes is to this and nothing else.
-fn contents(bytes: &[u8]) -> String {
+pub(in crate::serve) fn contents(bytes: &[u8]) -> String {
     let hash: String = Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     format!(" ({} bytes, sha256 {hash}...)", bytes.len())
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use trl_core::approval::{self, Judgement};
+use trl_core::approval;
 use trl_core::session::handle::Session;
 use trl_files::access::{Access, Denial, Mode, Place, Rules};
 use trl_proto::hitl::Verdict;
@@ -23,7 +23,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Whoever asks: the ceiling of a token, and what agents get when they ask for nothing.
+    /// Whoever asks: the ceiling of a token, and what agents get when they ask for nothing. A gateway has judged already.
     pub(super) fn by(server: &Server, principal: &Principal) -> Self {
         let engine = &server.manager.engine;
         let usual = match engine.settings.sandbox_mode {
@@ -34,7 +34,10 @@ impl Held {
         Self {
             widest: principal.widest_sandbox(usual),
             session: None,
-            approvals: approval::Rules::of(&engine.book, None),
+            approvals: match principal {
+                Principal::Gateway => None,
+                _ => approval::Rules::of(&engine.book, None),
+            },
         }
     }
 
@@ -87,53 +90,91 @@ impl OwnRules {
 /// All of them together.
 pub(super) struct All {
     pub(super) rules: Vec<Rules>,
-    pub(super) approvals: Option<Arc<Asked>>,
+    pub(super) barrier: Option<Arc<Barrier>>,
     pub(super) base: PathBuf,
 }
 
-/// The rules people wrote, and what they said to single places.
-pub(super) struct Asked {
-    pub(super) rules: Arc<approval::Rules>,
-    inner: Mutex<AskedInner>,
+/// What stops a change before any of it is made, but for places that somebody said yes to.
+pub(in crate::serve) struct Barrier {
+    by: By,
+    inner: Mutex<Inner>,
+}
+
+enum By {
+    /// At places the rules do not simply allow.
+    Rules(Arc<approval::Rules>),
+    /// At every place: the rules are the gateway's.
+    Gateway,
 }
 
 #[derive(Default)]
-struct AskedInner {
-    /// The last place that was not simply allowed.
-    met: Option<(PathBuf, Judgement)>,
-    /// Places somebody said yes to.
+struct Inner {
+    met: Option<Stop>,
     approved: HashSet<PathBuf>,
 }
 
-impl Asked {
-    pub(super) fn new(rules: Arc<approval::Rules>) -> Self {
-        Self { rules, inner: Mutex::default() }
+/// Where a change was stopped.
+pub(in crate::serve) struct Stop {
+    /// The directory whose files they are.
+    pub(in crate::serve) root: PathBuf,
+    /// In the order in which they were come upon.
+    pub(in crate::serve) places: Vec<PathBuf>,
+}
+
+/// Places that a gateway is told of at once.
+const MOST_MET: usize = 1000;
+
+impl Barrier {
+    pub(super) fn of_rules(rules: Arc<approval::Rules>) -> Self {
+        Self { by: By::Rules(rules), inner: Mutex::default() }
     }
 
-    fn inner(&self) -> MutexGuard<'_, AskedInner> {
+    /// One that holds back everything but this.
+    pub(in crate::serve) fn of_gateway(approved: HashSet<PathBuf>) -> Self {
+        Self { by: By::Gateway, inner: Mutex::new(Inner { met: None, approved }) }
+    }
+
+    pub(super) fn rules(&self) -> Option<&Arc<approval::Rules>> {
+        match &self.by {
+            By::Rules(rules) => Some(rules),
+            By::Gateway => None,
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The place that stopped the last try, if one did.
-    pub(super) fn take_met(&self) -> Option<(PathBuf, Judgement)> {
+    /// What stopped the last try, if anything did.
+    pub(in crate::serve) fn take_met(&self) -> Option<Stop> {
         self.inner().met.take()
     }
 
-    pub(super) fn approve(&self, place: PathBuf) {
-        self.inner().approved.insert(place);
+    pub(super) fn approve(&self, approved: HashSet<PathBuf>) {
+        self.inner().approved = approved;
     }
 
-    fn check(&self, root: &str, place: PathBuf) -> Result<(), Denial> {
-        let judgement = self.rules.judge_write(root, &place.to_string_lossy());
+    fn check(&self, root: &Path, place: PathBuf) -> Result<(), Denial> {
+        let verdict = match &self.by {
+            By::Rules(rules) => rules.judge_write(&root.to_string_lossy(), &place.to_string_lossy()).verdict,
+            By::Gateway => Verdict::Ask,
+        };
         let mut inner = self.inner();
-        let why = match judgement.verdict {
+        let why = match verdict {
             Verdict::Allow => return Ok(()),
             Verdict::Ask if inner.approved.contains(&place) => return Ok(()),
-            Verdict::Ask => "a rule wants a person to be asked first",
+            Verdict::Ask => "somebody has to be asked first",
             Verdict::Deny => "a rule forbids it",
         };
-        inner.met = Some((place, judgement));
+        let met = inner.met.get_or_insert_with(|| Stop { root: root.into(), places: Vec::new() });
+        met.places.push(place);
         Err(Denial(why.into()))
+    }
+
+    /// A gateway far away is better told of many places at once.
+    fn wants_more(&self) -> bool {
+        let met = |inner: &Inner| inner.met.as_ref().map_or(0, |met| met.places.len());
+        matches!(self.by, By::Gateway) && met(&self.inner()) < MOST_MET
     }
 }
 
@@ -144,12 +185,16 @@ impl Access for All {
 
     fn may_write(&self, place: &Place<'_>) -> Result<(), Denial> {
         self.rules.iter().try_for_each(|rules| rules.may_write(place))?;
-        let Some(approvals) = &self.approvals else { return Ok(()) };
-        approvals.check(&self.base.to_string_lossy(), place.absolute())
+        let Some(barrier) = &self.barrier else { return Ok(()) };
+        barrier.check(&self.base, place.absolute())
+    }
+
+    fn wants_more(&self) -> bool {
+        self.barrier.as_ref().is_some_and(|barrier| barrier.wants_more())
     }
 
     fn refuses_nothing(&self) -> bool {
-        self.approvals.is_none() && self.rules.iter().all(Rules::refuses_nothing)
+        self.barrier.is_none() && self.rules.iter().all(Rules::refuses_nothing)
     }
 }
 

@@ -6,19 +6,21 @@
 //! 4. [`FileService::run`] does the work on a thread beside the daemon's, of which there are few: searches have their own,
 //!    so that no search keeps a read waiting.
 //!
-//! - [`asked`]: changes that a person is asked about. - [`calls`]: the methods. - [`changes`]: pushes of `fs.watch`. The HTTP routes are in [`super::http`].
+//! - [`asked`]: changes that a person is asked about. - [`calls`]: the methods. - [`changes`]: pushes of `fs.watch`. The HTTP routes are in
+//!   [`super::http`], files that are not on this machine in [`super::elsewhere`].
 
 pub(super) mod asked;
 pub(super) mod calls;
 pub(super) mod changes;
-mod held;
+pub(super) mod held;
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use trl_core::approval;
 use trl_core::manager::Caller;
 use trl_core::session::handle::Session;
 use trl_core::workspace::Workspaces;
@@ -26,7 +28,7 @@ use trl_files::{Files, Limits, Root, Rules};
 use trl_proto::workspace::WorkspaceInfo;
 use trl_proto::{Error, ErrorCode, Role, SessionId};
 
-use self::held::Held;
+use self::held::{Barrier, Held};
 use super::Server;
 use super::principal::Principal;
 
@@ -66,17 +68,36 @@ pub(super) enum Doing {
 /// Files, for somebody who may use them.
 pub(super) struct Usable {
     pub(super) files: Files,
-    /// The rules people wrote, where there are any.
-    asked: Option<Arc<held::Asked>>,
+    /// What stops changes, where there is anything.
+    barrier: Option<Arc<Barrier>>,
     session: Option<Arc<Session>>,
     caller: Caller,
+    /// True once whoever asked has gone for good, where that can be seen.
+    leaving: Option<watch::Receiver<bool>>,
 }
 
 impl Usable {
     /// Whether there are rules for what is written.
     pub(super) fn is_judged(&self) -> bool {
-        self.asked.is_some()
+        self.barrier.as_ref().is_some_and(|barrier| barrier.rules().is_some())
     }
+}
+
+/// What holds for the files of a session, wherever they are.
+pub(super) fn rules_for(
+    server: &Server,
+    principal: &Principal,
+    session: &Session,
+) -> Option<Arc<approval::Rules>> {
+    Held::by(server, principal).and_by(session).approvals
+}
+
+/// Files that are not opened yet, and what will hold for them.
+struct Found {
+    held: Held,
+    session: Option<Arc<Session>>,
+    /// Whose, and where.
+    key: (String, PathBuf),
 }
 
 /// Which threads do the work.
@@ -134,6 +155,30 @@ impl FileService {
         target: Target,
         doing: Doing,
     ) -> Result<Usable, Error> {
+        let found = self.find(server, principal, target, doing).await?;
+        let barrier = found.held.approvals.clone().map(|rules| Arc::new(Barrier::of_rules(rules)));
+        self.confine(found, barrier, principal).await
+    }
+
+    /// The same, to change them in the way a gateway says.
+    pub(super) async fn open_behind(
+        &self,
+        server: &Server,
+        principal: &Principal,
+        target: Target,
+        barrier: Arc<Barrier>,
+    ) -> Result<Usable, Error> {
+        let found = self.find(server, principal, target, Doing::Writing).await?;
+        self.confine(found, Some(barrier), principal).await
+    }
+
+    async fn find(
+        &self,
+        server: &Server,
+        principal: &Principal,
+        target: Target,
+        doing: Doing,
+    ) -> Result<Found, Error> {
         let mut held = Held::by(server, principal);
         let mut of = None;
         let (key, dir) = match target {
@@ -151,21 +196,27 @@ impl FileService {
                 }
             }
         };
-        let (limits, key) = (self.limits.clone(), (key, PathBuf::from(dir)));
+        Ok(Found { held, session: of, key: (key, PathBuf::from(dir)) })
+    }
+
+    async fn confine(
+        &self,
+        Found { held, session, key }: Found,
+        barrier: Option<Arc<Barrier>>,
+        principal: &Principal,
+    ) -> Result<Usable, Error> {
         let root = self.root(key).await?;
-        let (modes, approvals) =
-            (held.modes(), held.approvals.map(|rules| Arc::new(held::Asked::new(rules))));
+        let (limits, modes, stops) = (self.limits.clone(), held.modes(), barrier.clone());
         let own = self.own.clone();
         let homes = self.workspaces.homes().to_path_buf();
-        let asked = approvals.clone();
         let confined = move || {
             let files = Files::new(root, Arc::new(Rules::default()), limits)?;
             let base = files.base().to_path_buf();
             let rules = modes.into_iter().map(|rules| rules.with_own(&own, &base, &homes)).collect();
-            Ok(files.with_access(Arc::new(held::All { rules, approvals, base })))
+            Ok(files.with_access(Arc::new(held::All { rules, barrier: stops, base })))
         };
         let files = self.run(Lane::Quick, confined).await?;
-        Ok(Usable { files, asked, session: of, caller: principal.caller(0) })
+        Ok(Usable { files, barrier, session, caller: principal.caller(0), leaving: None })
     }
 
     /// A workspace somebody may use; who writes to one that is not there makes it.
@@ -240,7 +291,7 @@ impl FileService {
             .map_err(|_| crowded("files being transferred", TRANSFERS))
     }
 
-    fn watch_place(&self) -> Result<OwnedSemaphorePermit, Error> {
+    pub(super) fn watch_place(&self) -> Result<OwnedSemaphorePermit, Error> {
         Arc::clone(&self.watches).try_acquire_owned().map_err(|_| crowded("watches", WATCHES))
     }
 }

@@ -1,6 +1,9 @@
 //! Answers: their bodies, their headers, and refusals with the right status.
 
+use std::convert::Infallible;
+
 use http_body_util::channel::Channel;
+use http_body_util::combinators::BoxBody;
 use http_body_util::{Either, Full};
 use hyper::body::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
@@ -8,7 +11,7 @@ use hyper::{HeaderMap, Response, StatusCode};
 use serde_json::{Map, Value, json};
 use trl_proto::{Error, ErrorCode};
 
-pub(super) type Body = Either<Full<Bytes>, Channel<Bytes>>;
+pub(super) type Body = Either<Full<Bytes>, Either<Channel<Bytes>, BoxBody<Bytes, Infallible>>>;
 pub(super) type Answer = Response<Body>;
 
 /// On every answer that does not say otherwise: nothing is stored, guessed at, shown in a frame, or told to the next page.
@@ -24,6 +27,11 @@ pub(super) fn add_security(headers: &mut HeaderMap) {
     for (name, value) in ALWAYS {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
+}
+
+/// A body that comes piece by piece.
+pub(super) fn flowing(body: Channel<Bytes>) -> Body {
+    Either::Right(Either::Left(body))
 }
 
 pub(super) fn of(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {

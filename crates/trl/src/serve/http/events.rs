@@ -9,7 +9,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::Either;
 use http_body_util::channel::{Channel, Sender};
 use hyper::body::Bytes;
 use hyper::header::{self, HeaderValue};
@@ -27,7 +26,7 @@ use super::answer::{self, Answer, Refusal};
 use super::guard::one;
 
 /// Chunks on their way to the connection.
-const AHEAD: usize = 2;
+pub(super) const AHEAD: usize = 2;
 
 pub(super) fn stream(
     door: &Arc<Door>,
@@ -48,7 +47,7 @@ pub(super) fn stream(
     let (chunks, body) = Channel::new(AHEAD);
     let sink = Chunks { chunks, keep_alive: door.keep_alive() };
     tokio::spawn(feed(Arc::clone(door), principal, Output::new(Events, execution, from), sink));
-    let mut answer = Response::new(Either::Right(body));
+    let mut answer = Response::new(answer::flowing(body));
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     Ok(answer)
 }
@@ -137,7 +136,7 @@ impl Form for Events {
 }
 
 /// One event, but for its last newline. JSON has no line breaks of its own.
-fn written(name: &str, id: &str, data: &impl Serialize) -> Vec<u8> {
+pub(super) fn written(name: &str, id: &str, data: &impl Serialize) -> Vec<u8> {
     let mut event = format!("id: {id}\nevent: {name}\ndata: ").into_bytes();
     if serde_json::to_writer(&mut event, data).is_err() {
         event.extend_from_slice(b"null");
@@ -147,9 +146,9 @@ fn written(name: &str, id: &str, data: &impl Serialize) -> Vec<u8> {
 }
 
 /// Events on their way into the answer's body.
-struct Chunks {
-    chunks: Sender<Bytes>,
-    keep_alive: Duration,
+pub(super) struct Chunks {
+    pub(super) chunks: Sender<Bytes>,
+    pub(super) keep_alive: Duration,
 }
 
 impl Sink for Chunks {

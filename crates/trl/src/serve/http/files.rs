@@ -10,8 +10,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use http_body_util::BodyExt;
 use http_body_util::channel::{Channel, Sender};
-use http_body_util::{BodyExt, Either};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderValue};
 use hyper::{HeaderMap, Method as Verb, Request, Response, StatusCode};
@@ -134,8 +134,17 @@ impl Visit {
             _ => (Method::FsRead, Doing::Looking),
         };
         principal.may_call(method)?;
-        let (path, server) = (address.path()?, &self.door.server);
-        let usable = server.files.open(server, &principal, address.target()?, doing).await?;
+        let (path, target, server) = (address.path()?, address.target()?, &self.door.server);
+        if let Target::Session(id) = &target
+            && principal.session(&server.manager, id)?.spec.elsewhere.is_some()
+        {
+            // What is at that path here is something else.
+            let error = Error::invalid("the files of this session are in a runtime elsewhere");
+            return Err(error
+                .hint("fs.read, fs.write and the others reach them, by POST /rpc as well")
+                .into());
+        }
+        let usable = server.files.open(server, &principal, target, doing).await?;
         match method {
             Method::FsWrite => self.put(usable, path, request).await,
             Method::FsRemove => self.delete(usable, path, request.uri().query().unwrap_or_default()).await,
@@ -173,7 +182,7 @@ impl Visit {
         };
         let place = service.transfer()?;
         let (chunks, body) = Channel::new(AHEAD);
-        let mut answer = Response::new(Either::Right(body));
+        let mut answer = Response::new(answer::flowing(body));
         *answer.status_mut() = status;
         let out = answer.headers_mut();
         describe(out, &opened.meta, &tag);

@@ -10,11 +10,11 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use trl_sys::places;
 
 use super::super::principal::Principal;
 use super::super::{ServeError, Server, startup};
 use crate::config::{HttpAddr, HttpSettings};
-use crate::paths;
 
 pub(in crate::serve) struct Listener {
     kind: Kind,
@@ -57,7 +57,7 @@ impl Listener {
                 (Kind::Tcp(listener), HttpAddr::Tcp(bound))
             }
             HttpAddr::Unix(path) => {
-                paths::check_socket(path)?;
+                places::check_socket(path)?;
                 if let Some(dir) = path.parent() {
                     startup::make_private(dir)?;
                 }

@@ -3,6 +3,7 @@
 //! ```text
 //!  accept ─▶ hyper (headers in time, sizes) ─▶ guard (Host, Origin) ─▶ gate (who?) ─▶ routes
 //!                                                                                      ├─ POST /rpc ─▶ rpc
+//!                                                                                      ├─ POST /mcp ─▶ crate::mcp ─▶ rpc
 //!                                                                                      ├─ WS /ws/rpc ─▶ connection
 //!                                                                                      ├─ WS /ws/terminal ─▶ attach
 //!                                                                                      ├─ events: output as SSE
@@ -13,7 +14,7 @@
 //!
 //! - [`listener`]: where it stands, and who comes in. - [`guard`]: requests that a foreign web page could have caused.
 //! - [`gate`]: tokens and tickets. - [`routes`]: what there is. - [`ws`], [`attach`], [`events`], [`recording`]: what goes
-//!   on after the answer; [`asciicast`]: the form of a recording. - [`files`], [`range`]: files of workspaces. - [`impatient`]: clients that do not take what they asked for. - [`answer`]: replies, refusals and the
+//!   on after the answer; [`asciicast`]: the form of a recording. - [`files`], [`range`]: files of workspaces. - [`mcp`]: tools for a model. - [`impatient`]: clients that do not take what they asked for. - [`answer`]: replies, refusals and the
 //!   headers of both. - [`metrics`]: figures for Prometheus. - [`ui`]: the web UI's files.
 //!
 //! It decides nothing about methods: that is [`super::principal`], as on every transport. It has no TLS: another machine
@@ -28,6 +29,8 @@ mod gate;
 mod guard;
 mod impatient;
 mod listener;
+mod mcp;
+mod messages;
 mod metrics;
 mod range;
 mod recording;

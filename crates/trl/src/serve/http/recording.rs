@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::Either;
 use http_body_util::channel::{Channel, SendError, Sender};
 use hyper::body::Bytes;
 use hyper::header::{self, HeaderValue};
@@ -17,7 +16,7 @@ use trl_proto::{ErrorCode, Method, TerminalId};
 
 use super::super::principal::Principal;
 use super::Door;
-use super::answer::{Answer, Refusal};
+use super::answer::{self, Answer, Refusal};
 use super::asciicast::{COMMENT, Header, Term, Writer};
 
 /// Chunks on their way to the connection.
@@ -80,7 +79,7 @@ pub(super) fn stream(
             _ = async { closing.wait_for(|c| *c).await.is_ok() } => {}
         }
     });
-    let mut answer = Response::new(Either::Right(body));
+    let mut answer = Response::new(answer::flowing(body));
     let headers = answer.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-asciicast"));
     if let Ok(name) = HeaderValue::from_str(&format!("attachment; filename=\"{id}.cast\"")) {

@@ -24,10 +24,10 @@ use super::answer::{self, Answer, Refusal};
 use super::attach::{self, Attach, Found};
 use super::files::Address;
 use super::guard::{Page, one};
-use super::{Upgrade, Visit, events, metrics, recording, ui, ws};
+use super::{Upgrade, Visit, events, messages, metrics, recording, ui, ws};
 
-/// Written by `cargo xtask docs` from the types of the wire.
-const OPENAPI: &str = include_str!("../../../../../docs/openapi.json");
+/// Written by `cargo xtask docs` from the types of the wire; packed by the build.
+const OPENAPI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.deflated"));
 
 /// Everything that has an address.
 enum Route<'a> {
@@ -36,9 +36,12 @@ enum Route<'a> {
     Metrics,
     OpenApi,
     Rpc,
+    Mcp,
     WsRpc,
     Tickets,
     Events(&'a str),
+    /// A session and a message to its agent.
+    Message(&'a str, &'a str),
     /// All of them, or those of a workspace.
     Terminals(Option<&'a str>),
     Terminal(&'a str),
@@ -56,6 +59,7 @@ impl<'a> Route<'a> {
             "/metrics" => Self::Metrics,
             "/openapi.json" => Self::OpenApi,
             "/rpc" => Self::Rpc,
+            "/mcp" => Self::Mcp,
             "/ws/rpc" => Self::WsRpc,
             "/api/tickets" => Self::Tickets,
             "/api/terminals" => Self::Terminals(None),
@@ -73,12 +77,16 @@ impl<'a> Route<'a> {
         let recorded = || between("/api/terminals/", "/recording").filter(plain).map(Self::Recording);
         let attached = || between("/ws/terminal/", "").filter(plain).map(Self::WsTerminal);
         let file = || Address::find(path).map(Self::File);
-        events.or_else(listed).or_else(one).or_else(recorded).or_else(attached).or_else(file)
+        let message = || {
+            let (session, message) = between("/api/sessions/", "/events")?.split_once("/messages/")?;
+            (plain(&session) && plain(&message)).then_some(Self::Message(session, message))
+        };
+        events.or_else(message).or_else(listed).or_else(one).or_else(recorded).or_else(attached).or_else(file)
     }
 
     fn verbs(&self) -> &'static [Verb] {
         match self {
-            Self::Rpc | Self::Tickets => &[Verb::POST],
+            Self::Rpc | Self::Mcp | Self::Tickets => &[Verb::POST],
             Self::Terminals(None) => &[Verb::GET, Verb::POST],
             Self::Terminal(_) => &[Verb::GET, Verb::DELETE],
             Self::File(_) => &[Verb::GET, Verb::PUT, Verb::DELETE],
@@ -122,7 +130,8 @@ fn preflight() -> Answer {
     let headers = answer.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, PUT, DELETE"));
     let names = HeaderValue::from_static(
-        "authorization, content-type, last-event-id, range, if-range, if-match, if-none-match",
+        "authorization, content-type, last-event-id, range, if-range, if-match, if-none-match, \
+         mcp-protocol-version, mcp-method, mcp-name",
     );
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names);
     answer
@@ -150,9 +159,10 @@ impl Visit {
         match route {
             Route::Health => Ok(answer::json(StatusCode::OK, json!({"status": "ok"}).to_string())),
             Route::Ready => Ok(self.ready()),
-            Route::OpenApi => Ok(answer::json(StatusCode::OK, OPENAPI)),
+            Route::OpenApi => Ok(answer::json(StatusCode::OK, ui::inflate(OPENAPI).unwrap_or_default())),
             Route::Metrics => self.metrics(&request),
             Route::Rpc => self.rpc(request).await,
+            Route::Mcp => self.mcp(request).await,
             Route::WsRpc => self.web_socket(&mut request, page),
             Route::Tickets => self.ticket(&request),
             Route::WsTerminal(id) => self.terminal_socket(&mut request, id, page),
@@ -163,6 +173,10 @@ impl Visit {
                 let query = uri.query().unwrap_or_default();
                 recording::stream(&self.door, self.who(request.headers())?, id, query)
             }
+            Route::Message(session, message) => {
+                let who = self.who(request.headers())?;
+                messages::stream(&self.door, who, (session, message), request.headers()).await
+            }
             Route::Events(id) => {
                 events::stream(&self.door, self.who(request.headers())?, id, request.headers())
             }
@@ -171,7 +185,7 @@ impl Visit {
 
     fn check_verb(&self, route: &Route<'_>, verb: &Verb) -> Result<(), Refusal> {
         let wanted = route.verbs();
-        let streams = matches!(route, Route::Events(_) | Route::Recording(_));
+        let streams = matches!(route, Route::Events(_) | Route::Message(..) | Route::Recording(_));
         let head = *verb == Verb::HEAD && wanted.contains(&Verb::GET) && !streams;
         if wanted.contains(verb) || head {
             return Ok(());
@@ -349,7 +363,7 @@ impl Visit {
         })
     }
 
-    async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Refusal> {
+    pub(super) async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Refusal> {
         let most = self.door.server.wire.max_line_bytes;
         let too_large = || {
             let message = format!("the body is longer than {most} bytes");

@@ -1,7 +1,8 @@
 //! The web UI: the files that `cargo xtask ui` makes in `web/dist`, compiled in. A debug build reads them from there
 //! instead, each time.
 //!
-//! 1. `/assets/NAME-HASH.EXT` never changes: it is kept by browsers for ever, and sent compressed to those who take that.
+//! 1. `/assets/NAME-HASH.EXT` never changes: it is kept by browsers for ever. It is there compressed, and sent so to those
+//!    who take that; for others it is unpacked.
 //! 2. Every other address that a person opens is a page of the application, which is one: `index.html`.
 //! 3. Without a built UI a small page says how to get it.
 //!
@@ -40,8 +41,11 @@ pub(super) fn find(path: &str, verb: &Method, headers: &HeaderMap) -> Option<Ans
         return None;
     }
     let name = path.trim_start_matches('/');
-    if name != PAGE && !name.ends_with(".gz") && Files::get(name).is_some() {
-        return file(name, headers);
+    if name != PAGE
+        && !name.ends_with(".gz")
+        && let Some(answer) = file(name, headers)
+    {
+        return Some(answer);
     }
     (path == "/" || is_page(path, headers)).then(page)
 }
@@ -60,22 +64,40 @@ fn is_page(path: &str, headers: &HeaderMap) -> bool {
 }
 
 fn file(name: &str, headers: &HeaderMap) -> Option<Answer> {
-    let compressed = takes_gzip(headers).then(|| Files::get(&format!("{name}.gz"))).flatten();
-    let is_compressed = compressed.is_some();
-    let file = match compressed {
-        Some(file) => file,
-        None => Files::get(name)?,
+    let packed = Files::get(&packed(name));
+    let is_sent_packed = packed.is_some() && takes_gzip(headers);
+    let body = match packed {
+        Some(file) if is_sent_packed => bytes(file),
+        Some(file) => unpack(&file.data)?.into(),
+        None => bytes(Files::get(name)?),
     };
-    let mut answer = answer::of(StatusCode::OK, kind(name), bytes(file));
+    let mut answer = answer::of(StatusCode::OK, kind(name), body);
     let headers = answer.headers_mut();
     headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-    if is_compressed {
+    if is_sent_packed {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     if name.starts_with("assets/") {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(FOR_EVER));
     }
     Some(answer)
+}
+
+fn packed(name: &str) -> String {
+    format!("{name}.gz")
+}
+
+/// What our own build has packed: a head without options, the contents, a sum and a length.
+fn unpack(gzip: &[u8]) -> Option<Vec<u8>> {
+    const HEAD: usize = 10;
+    const TAIL: usize = 8;
+    let deflated = gzip.get(HEAD..gzip.len().checked_sub(TAIL)?)?;
+    inflate(deflated)
+}
+
+/// What the build has packed.
+pub(super) fn inflate(deflated: &[u8]) -> Option<Vec<u8>> {
+    miniz_oxide::inflate::decompress_to_vec(deflated).ok()
 }
 
 fn bytes(file: EmbeddedFile) -> hyper::body::Bytes {
@@ -172,6 +194,14 @@ mod tests {
         assert_ne!(one, two);
         assert!(one.contains("script-src 'self';") && one.contains("frame-ancestors 'none'"), "{one}");
         assert!(NOT_BUILT.contains(NONCE) && !NOT_BUILT.contains("<script"));
+    }
+
+    #[test]
+    fn what_is_packed_can_be_unpacked() {
+        // `printf hello | gzip -n9`
+        let packed = b"\x1f\x8b\x08\0\0\0\0\0\x02\x03\xcbH\xcd\xc9\xc9\x07\0\x86\xa6\x106\x05\0\0\0";
+        assert_eq!(unpack(packed).unwrap(), b"hello");
+        assert!(unpack(&packed[..9]).is_none() && unpack(b"").is_none());
     }
 
     #[test]

@@ -33,7 +33,7 @@ enum Said {
 }
 
 impl Desk<'_> {
-    pub(super) async fn read(&self, mut stream: SplitStream<Socket>) -> Close {
+    pub(super) async fn read(&self, stream: &mut SplitStream<Socket>) -> Close {
         let mut resized = None;
         let mut last_resize = Instant::now().checked_sub(RESIZE_PACE);
         loop {

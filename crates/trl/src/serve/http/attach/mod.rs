@@ -163,7 +163,7 @@ impl Attach {
         let server = &self.door.server;
         let mut closing = server.closing.subscribe();
         let Ok(upgraded) = self.upgraded.await else { return };
-        let (sink, stream) = ws::open(upgraded, MOST_INPUT).await.split();
+        let (sink, mut stream) = ws::open(upgraded, MOST_INPUT).await.split();
         let mut sink = Sink(sink);
         let close = match self.found {
             Found::Nothing => Close::Unknown,
@@ -179,7 +179,7 @@ impl Attach {
                 let mut place = Tape::origin();
                 tokio::select! {
                     close = desk.write(&mut sink, news, &mut place) => close,
-                    close = desk.read(stream) => close,
+                    close = desk.read(&mut stream) => close,
                     () = server.authority.ended(&self.principal) => Close::TokenEnded,
                     _ = async { closing.wait_for(|c| *c).await.is_ok() } => Close::ShuttingDown,
                 }
@@ -191,12 +191,20 @@ impl Attach {
         if let Some(frame) = close.frame() {
             let goodbye = async {
                 sink.send(Message::Close(Some(frame))).await?;
-                sink.flush().await
+                sink.flush().await?;
+                // To a socket that is closed with something unread in it the kernel sends a reset, and that takes back what
+                // the client has not read yet.
+                let closed = async { while stream.next().await.is_some_and(|message| message.is_ok()) {} };
+                let _ = tokio::time::timeout(CLOSES_WITHIN, closed).await;
+                Ok::<_, Close>(())
             };
             let _ = tokio::time::timeout(REASON_PATIENCE, goodbye).await;
         }
     }
 }
+
+/// How long a client that was told to close is read from.
+const CLOSES_WITHIN: Duration = Duration::from_secs(1);
 
 /// Where one client is served: what its reading and its writing half share.
 struct Desk<'a> {
