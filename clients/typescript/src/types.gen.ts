@@ -2197,6 +2197,8 @@ export type StartOptions = {
   timeout_s?: number | null | undefined;
   /** On a terminal of its own, which people can watch and type into. */
   tty?: boolean | null | undefined;
+  /** Of a fresh process; `0022` unless told otherwise. */
+  umask?: Umask | null | undefined;
   working_dir?: string | null | undefined;
   /** Of a fresh process. */
   workspace_id?: string | null | undefined;
@@ -2249,6 +2251,8 @@ export type StartParams = {
   timeout_s?: number | null | undefined;
   /** On a terminal of its own, which people can watch and type into. */
   tty?: boolean | null | undefined;
+  /** Of a fresh process; `0022` unless told otherwise. */
+  umask?: Umask | null | undefined;
   working_dir?: string | null | undefined;
   /** Of a fresh process. */
   workspace_id?: string | null | undefined;
@@ -2573,6 +2577,9 @@ export type TokenRevoked = {
   revoked: boolean;
   token_id: TokenId;
 };
+
+/** The permissions that files are made without, in octal digits as `umask` prints them. */
+export type Umask = string;
 
 /** The first that holds ends the wait. */
 export type Until = {

@@ -48,6 +48,9 @@ pub struct StartParams {
     /// Of a fresh process on pipes: `stdout` puts both streams in one, in the order they were written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<StderrTo>,
+    /// Of a fresh process; `0022` unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub umask: Option<Umask>,
     #[serde(default, deserialize_with = "unique::optional", skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
     /// Like `env`, for values that must never be shown or kept.
@@ -129,6 +132,45 @@ pub enum StderrTo {
     #[default]
     Stderr,
     Stdout,
+}
+
+/// The permissions that files are made without, in octal digits as `umask` prints them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "String"))]
+#[serde(try_from = "String", into = "String")]
+pub struct Umask(u32);
+
+impl Umask {
+    /// Of these bits, those that a mask can have.
+    pub fn of(bits: impl Into<u32>) -> Self {
+        Self(bits.into() & 0o777)
+    }
+
+    pub fn bits(self) -> u32 {
+        self.0
+    }
+}
+
+impl Default for Umask {
+    fn default() -> Self {
+        Self(0o022)
+    }
+}
+
+impl TryFrom<String> for Umask {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let digits = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+        let bits = u32::from_str_radix(&text, 8).ok().filter(|bits| digits && *bits <= 0o777);
+        bits.map(Self).ok_or_else(|| format!("`umask` is octal, from \"0000\" to \"0777\", and not {text:?}"))
+    }
+}
+
+impl From<Umask> for String {
+    fn from(Umask(bits): Umask) -> Self {
+        format!("{bits:04o}")
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -286,4 +328,21 @@ pub struct Resized {
     pub terminal_id: TerminalId,
     pub cols: u16,
     pub rows: u16,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_umask_is_octal_digits() {
+        let read = |text: &str| serde_json::from_value::<Umask>(text.into());
+        for (text, bits) in [("0077", 0o077), ("22", 0o022), ("0", 0), ("777", 0o777)] {
+            assert_eq!(read(text).unwrap().bits(), bits, "{text}");
+        }
+        for wrong in ["", "8", "+7", "-1", "01000", "0o22", " 22"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(serde_json::to_value(Umask::default()).unwrap(), "0022");
+    }
 }

@@ -27,6 +27,8 @@ pub struct Spawn {
     pub stdio: [Vec<u8>; 3],
     /// Removed, with all that is in it, when the keeper ends.
     pub session_dir: Vec<u8>,
+    /// The permissions its files are made without.
+    pub umask: u32,
     /// RLIMIT_NOFILE of the program.
     pub open_files: (u64, u64),
     /// Further limits of each of its processes.
@@ -114,6 +116,7 @@ impl Spawn {
             put(body, path);
         }
         put(body, &self.session_dir);
+        body.extend(self.umask.to_le_bytes());
         body.extend(self.open_files.0.to_le_bytes());
         body.extend(self.open_files.1.to_le_bytes());
         body.extend(u32::try_from(self.rlimits.len()).unwrap_or(u32::MAX).to_le_bytes());
@@ -136,6 +139,7 @@ impl Spawn {
             cwd: take(rest)?,
             stdio: [take(rest)?, take(rest)?, take(rest)?],
             session_dir: take(rest)?,
+            umask: take_u32(rest)?,
             open_files: (take_u64(rest)?, take_u64(rest)?),
             rlimits: {
                 let count = take_u32(rest)?;
@@ -362,7 +366,7 @@ mod tests {
     proptest! {
         #[test]
         fn spawn_frames_round_trip(
-            argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>, stdio: [Vec<u8>; 3], dir: Vec<u8>, limit: (u64, u64), follows: bool, terminal: bool, most: Option<u64>, lists: [Vec<Vec<u8>>; 5], best: bool,
+            argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>, stdio: [Vec<u8>; 3], dir: Vec<u8>, umask: u32, limit: (u64, u64), follows: bool, terminal: bool, most: Option<u64>, lists: [Vec<Vec<u8>>; 5], best: bool,
         ) {
             let rlimits = most.into_iter().flat_map(|n| [(Resource::FileSize, n), (Resource::Tasks, n)]).collect();
             let group = if follows { Group::Follows } else { Group::Leads };
@@ -371,7 +375,7 @@ mod tests {
             let workspace = read.first().cloned().filter(|w| !w.is_empty());
             let plan = Plan { read, write, open, deny, protect, net, effort, tmp_dir: workspace.clone(), workspace };
             let sandbox = (!terminal).then_some(Box::new(plan));
-            let request = Request::Spawn(Spawn { argv, env, cwd, stdio, session_dir: dir, open_files: limit, rlimits, group, terminal, sandbox });
+            let request = Request::Spawn(Spawn { argv, env, cwd, stdio, session_dir: dir, umask, open_files: limit, rlimits, group, terminal, sandbox });
             let frame = request.encode();
             prop_assert_eq!(frame.len() - 4, u32::from_le_bytes(frame[..4].try_into().unwrap()) as usize);
             prop_assert_eq!(Request::decode(&frame[4..]), Some(request));

@@ -49,6 +49,7 @@ struct Program {
     env: Strings,
     cwd: CString,
     stdio: [CString; 3],
+    umask: libc::mode_t,
     open_files: (u64, u64),
     rlimits: Vec<(Resource, u64)>,
     terminal: bool,
@@ -63,6 +64,7 @@ impl Program {
             env: Strings::new(spawn.env)?,
             cwd: CString::new(spawn.cwd).ok()?,
             stdio: [CString::new(stdin).ok()?, CString::new(stdout).ok()?, CString::new(stderr).ok()?],
+            umask: (spawn.umask & 0o777) as libc::mode_t,
             open_files: spawn.open_files,
             rlimits: spawn.rlimits,
             terminal: spawn.terminal,
@@ -230,6 +232,7 @@ fn prepare_and_exec(program: &Program, tell: &OwnedFd) -> Failure {
             }
         }
         birth::close_above_stdio_on_exec();
+        libc::umask(program.umask);
         libc::execve(program.argv.pointers[0], program.argv.pointers.as_ptr(), program.env.pointers.as_ptr());
     }
     Failure::last(Stage::Exec)

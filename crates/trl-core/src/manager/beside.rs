@@ -11,7 +11,6 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use trl_proto::agent::Permission;
 use trl_proto::exec::Approval;
-use trl_proto::start::StderrTo;
 use trl_proto::{Error, ErrorCode, RequestId, SessionId};
 
 use super::approval::{Fresh, Gate};
@@ -139,7 +138,7 @@ impl Manager {
     ) -> Result<Spec, Error> {
         let path = env.get("PATH").or(session.spec.env.get("PATH")).cloned().unwrap_or_default();
         let argv = plain_argv(argv, &path)?;
-        let program = Program::Direct { argv, reads: Reads::Fifo, errors: StderrTo::Stderr };
+        let program = Program::direct(argv);
         let origin = &session.spec.origin;
         let dir = checked_dir(working_dir.as_ref().unwrap_or(&origin.root))?;
         let mut spec = session.spec.beside(role, program, dir);

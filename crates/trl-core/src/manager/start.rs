@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use trl_proto::exec::{Approval, RunParams};
 use trl_proto::runtime::HOST;
 use trl_proto::session::CreateParams;
-use trl_proto::start::{StartParams, StartStdin, StderrTo, StdinName};
+use trl_proto::start::{StartParams, StartStdin, StderrTo, StdinName, Umask};
 use trl_proto::text::decode;
 use trl_proto::{Error, terminal};
 
@@ -134,8 +134,10 @@ impl Manager {
         if joined == StderrTo::Stdout && spec.runtime_name() != HOST {
             return Err(Error::invalid("`stderr` is for processes here").hint("2>&1 in the command does it"));
         }
-        if let Program::Direct { reads, errors, .. } = &mut spec.program {
+        let masked = masked(params.umask, spec.runtime_name())?;
+        if let Program::Direct { reads, errors, umask, .. } = &mut spec.program {
             *errors = joined;
+            *umask = masked;
             if stdin == Stdin::Null {
                 *reads = Reads::Nothing;
             }
@@ -240,7 +242,8 @@ impl Manager {
             ..terminal::CreateParams::default()
         };
         let mode = create.approval.unwrap_or_default();
-        let spec = self.resolve_terminal_under(case, create, caller).await?;
+        let mut spec = self.resolve_terminal_under(case, create, caller).await?;
+        spec.umask = masked(params.umask, spec.runtime_name())?;
         let logs = (self.engine.terminal_log(bytes), Log::empty(Arc::clone(&self.engine.budget)));
         let place = Place::Terminal(spec.id.clone());
         let execution = Execution::new(place, Arc::clone(&spec.owner), &shown, logs, spec.sandbox.clone());
@@ -314,6 +317,15 @@ fn words(params: &StartParams, case: Option<&Case>) -> Result<(String, Vec<Strin
     }
 }
 
+fn masked(asked: Option<Umask>, runtime: &str) -> Result<Umask, Error> {
+    match asked {
+        Some(_) if runtime != HOST => {
+            Err(Error::invalid("`umask` is for processes here").hint("umask in the command does it"))
+        }
+        asked => Ok(asked.unwrap_or_default()),
+    }
+}
+
 fn stdin(params: &StartParams) -> Result<Onto, Error> {
     let named = match &params.stdin {
         None => StdinName::Open,
@@ -351,6 +363,7 @@ fn in_session(params: StartParams) -> Result<RunParams, Error> {
         ("cols", params.cols.is_some()),
         ("rows", params.rows.is_some()),
         ("stderr", params.stderr.is_some()),
+        ("umask", params.umask.is_some()),
         ("secret_env", params.secret_env.is_some()),
         ("pass_env", params.pass_env.is_some()),
         ("name", params.name.is_some()),

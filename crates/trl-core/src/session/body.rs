@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::io::Errno;
-use trl_proto::start::StderrTo;
+use trl_proto::start::{StderrTo, Umask};
 use trl_proto::{Error, ErrorCode};
 use trl_sys::link::{Group, Request, Spawn, Stage};
 use trl_sys::poller::Watch;
@@ -142,15 +142,15 @@ impl Body {
     /// Asks the keeper to start the program in `cwd`.
     pub fn spawn(&mut self, engine: &Engine, spec: &Spec, cwd: &str, nonce: Nonce) -> io::Result<()> {
         let path = |name: &str| self.files.at(name).as_os_str().as_bytes().to_vec();
-        let (argv, stdio) = match &spec.program {
+        let (argv, stdio, umask) = match &spec.program {
             Program::Shell { kind, path: program } => {
                 let boot = script::boot(*kind, &self.files.paths, nonce);
-                (kind.argv(program, &boot), [b"/dev/null".to_vec(), path("n"), path("n")])
+                (kind.argv(program, &boot), [b"/dev/null".to_vec(), path("n"), path("n")], Umask::default())
             }
-            Program::Direct { argv, reads, errors } => {
+            Program::Direct { argv, reads, errors, umask } => {
                 let stdin = if *reads == Reads::Fifo { path("i") } else { b"/dev/null".to_vec() };
                 let stderr = if *errors == StderrTo::Stdout { path("o") } else { path("e") };
-                (argv.clone(), [stdin, path("o"), stderr])
+                (argv.clone(), [stdin, path("o"), stderr], *umask)
             }
         };
         let mut env = spec.environ();
@@ -161,6 +161,7 @@ impl Body {
             cwd: cwd.as_bytes().to_vec(),
             stdio,
             session_dir: self.files.base().as_os_str().as_bytes().to_vec(),
+            umask: umask.bits(),
             open_files: Cage::open_files(&spec.limits, engine.open_files.original),
             rlimits: self.cage.as_ref().map(Cage::rlimits).unwrap_or_default(),
             group: match self.shell.as_ref().map(|s| s.kind) {
@@ -215,6 +216,14 @@ impl Body {
                 || standby.into_iter().chain(self.replaced.iter().copied()).any(|p| p.pid == *pid)
         };
         beside.iter().chain(&below).all(known)
+    }
+
+    /// Whether nothing is left but its program, which has ended: whatever that had started is the keeper's since before.
+    /// One short read shows it.
+    pub fn has_only(&self, program: Option<i32>) -> bool {
+        let left =
+            self.lists.as_ref().filter(|_| self.main.is_none()).and_then(|(keeper, _)| keeper.glance());
+        left.is_some_and(|pids| pids.iter().all(|pid| Some(*pid) == program))
     }
 
     /// After a command: from here on the write ends that are left are other people's.

@@ -232,9 +232,10 @@ impl Task {
     }
 
     pub(super) fn look_ending(&mut self) {
+        let program = self.front.session.public().pid;
         let (Phase::Ending(stop), Some(body)) = (&mut self.phase, &self.body) else { return };
         let keeper = body.keeper;
-        if stop.look(|| tree::all_below(keeper, &[])) == Look::Over {
+        if body.has_only(program) || stop.look(|| tree::all_below(keeper, &[])) == Look::Over {
             self.let_go();
         }
     }

@@ -11,7 +11,7 @@ use trl_proto::limits::Limits;
 use trl_proto::runtime::HOST;
 use trl_proto::sandbox::SandboxParams;
 use trl_proto::session::{CreateParams, OnExit, Renewal};
-use trl_proto::start::StderrTo;
+use trl_proto::start::{StderrTo, Umask};
 use trl_proto::{Error, ErrorCode, ExecutionId, SessionId};
 use trl_store::redact::{Redactor, is_secret_name};
 use zeroize::Zeroizing;
@@ -32,7 +32,14 @@ use crate::terminal::spec::checked_workspace;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
     Shell { kind: Kind, path: PathBuf },
-    Direct { argv: Vec<String>, reads: Reads, errors: StderrTo },
+    Direct { argv: Vec<String>, reads: Reads, errors: StderrTo, umask: Umask },
+}
+
+impl Program {
+    /// A program on pipes of its own, with what is usual.
+    pub fn direct(argv: Vec<String>) -> Self {
+        Self::Direct { argv, reads: Reads::Fifo, errors: StderrTo::default(), umask: Umask::default() }
+    }
 }
 
 /// What a direct command has as stdin.
@@ -227,7 +234,7 @@ impl Spec {
                 let path = argv.into_iter().next().unwrap_or_default().into();
                 (Program::Shell { kind, path }, settings.command_timeout)
             }
-            None => (Program::Direct { argv, reads: Reads::Fifo, errors: StderrTo::Stderr }, Duration::ZERO),
+            None => (Program::direct(argv), Duration::ZERO),
         };
         Ok(Self {
             id: SessionId::random(),
@@ -473,11 +480,7 @@ fn program(shell: Option<String>, argv: Option<Vec<String>>, path_var: &str) -> 
         if shell.is_some() {
             return Err(Error::invalid("`shell` and `argv` exclude each other"));
         }
-        return Ok(Program::Direct {
-            argv: plain_argv(argv, path_var)?,
-            reads: Reads::Fifo,
-            errors: StderrTo::Stderr,
-        });
+        return Ok(Program::direct(plain_argv(argv, path_var)?));
     }
     let shell = shell.unwrap_or_else(|| "/bin/sh".into());
     let path = find(&shell, path_var)?;

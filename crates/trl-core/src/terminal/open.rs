@@ -49,6 +49,7 @@ pub(super) fn open(engine: &Engine, terminal: &Terminal) -> io::Result<Opened> {
         cwd: spec.working_dir.as_bytes().to_vec(),
         stdio: [device.clone(), device.clone(), device],
         session_dir: dir.as_os_str().as_bytes().to_vec(),
+        umask: spec.umask.bits(),
         open_files: Cage::open_files(&spec.limits, engine.open_files.original),
         rlimits: cage.as_ref().map(Cage::rlimits).unwrap_or_default(),
         group: Group::Leads,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use trl_proto::far::Resolved;
 use trl_proto::limits::Limits;
 use trl_proto::runtime::HOST;
+use trl_proto::start::Umask;
 use trl_proto::terminal::{CreateParams, SizePolicy};
 use trl_proto::{Error, TerminalId};
 use trl_sys::pty::Size;
@@ -33,6 +34,7 @@ pub struct Spec {
     pub env: Env,
     pub secrets: Secrets,
     pub working_dir: String,
+    pub umask: Umask,
     pub size: Size,
     pub policy: SizePolicy,
     /// Replayed to a client that asks for nothing better.
@@ -100,6 +102,7 @@ impl Spec {
             env,
             secrets,
             working_dir,
+            umask: Umask::default(),
             size: checked_size(params.cols.unwrap_or(80), params.rows.unwrap_or(24))?,
             policy: params.size_policy.unwrap_or_default(),
             scrollback: usize::try_from(scrollback).unwrap_or(usize::MAX),

@@ -116,6 +116,7 @@ impl Call<'_> {
             ("tty", params.tty == Some(true)),
             ("secret_env", params.secret_env.is_some()),
             ("pass_env", params.pass_env.is_some()),
+            ("umask", params.umask.is_some()),
             ("limits", params.limits.is_some()),
             ("sandbox", params.sandbox.is_some()),
             ("runtime", params.runtime.is_some()),

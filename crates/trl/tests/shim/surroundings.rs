@@ -40,6 +40,18 @@ fn what_was_exported_is_there_and_our_own_is_not() {
     assert!(!history.to_string().contains("hunter2"), "{history}");
 }
 
+/// What an agent must not show to others is not shown by its commands either.
+#[test]
+fn the_umask_is_the_callers() {
+    let daemon = daemon();
+    let shim = links(&daemon).join("bash");
+    for mask in ["0077", "0022", "0000"] {
+        let mut caller = there(&daemon, "/bin/sh");
+        caller.args(["-c", "umask $1; \"$0\" -c umask"]).arg(&shim).arg(mask);
+        assert_eq!(ok(&mut caller), format!("{mask}\n"));
+    }
+}
+
 #[test]
 fn fewer_variables_go_when_that_is_said() {
     let daemon = daemon();

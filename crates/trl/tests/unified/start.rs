@@ -25,6 +25,23 @@ fn argv_has_no_shell_between() {
     assert_eq!(done["stdout"], "$HOME|a b|*|");
 }
 
+/// On pipes and on a terminal.
+#[test]
+fn files_are_made_without_what_the_umask_says() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    for tty in [false, true] {
+        let masked = |umask| json!({"command": "umask", "umask": umask, "tty": tty, "runtime": "host"});
+        let done = client.ok("exec.start", masked("0027"));
+        assert_eq!(done["stdout"].as_str().unwrap().trim_end(), "0027", "{done}");
+        let refused = client.call("exec.start", masked("0o27")).unwrap_err();
+        assert_eq!(refused.code, "INVALID_PARAMS", "{}", refused.json);
+    }
+    let session = client.ok("session.create", json!({}))["session_id"].clone();
+    let order = json!({"command": "umask", "umask": "0027", "session_id": session});
+    assert_eq!(client.call("exec.start", order).unwrap_err().code, "INVALID_PARAMS");
+}
+
 #[test]
 fn a_live_one_is_left_running_and_told_of_bit_by_bit() {
     let daemon = daemon();

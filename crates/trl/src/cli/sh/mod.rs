@@ -30,6 +30,7 @@ use std::process::ExitCode;
 
 use trl_proto::by_name;
 use trl_proto::sandbox::{Mode, Net, SandboxParams};
+use trl_proto::start::Umask;
 
 use self::real::Shell;
 use self::streams::Seat;
@@ -96,6 +97,7 @@ struct Caller {
     read: Words,
     seat: Seat,
     working_dir: String,
+    umask: Umask,
     variables: Variables,
     sandbox: Option<SandboxParams>,
     case: Option<String>,
@@ -209,6 +211,7 @@ impl Caller {
             variables: variables::ours(&shell.path),
             seat: Seat::find(),
             working_dir: working_dir()?,
+            umask: umask(),
             sandbox: sandbox()?,
             case: std::env::var(CASE).ok().filter(|case| !case.is_empty()),
             shell,
@@ -227,6 +230,13 @@ fn working_dir() -> Result<String, Failure> {
     let dir = called.unwrap_or(here).into_os_string();
     dir.into_string()
         .map_err(|dir| Failure::Usage(format!("{dir:?} is not valid UTF-8, which the wire needs")))
+}
+
+/// It can only be looked at by changing it.
+fn umask() -> Umask {
+    let ours = rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    rustix::process::umask(ours);
+    Umask::of(ours.as_raw_mode())
 }
 
 fn sandbox() -> Result<Option<SandboxParams>, Failure> {

@@ -17,7 +17,7 @@ use trl_client::{Approvals, OutputStream, Process};
 use trl_proto::exec::{Approval, ExecutionStatus, OnDisconnect, Outcome, StreamStarted};
 use trl_proto::runtime::{HOST, RuntimeWish};
 use trl_proto::session::SessionInfo;
-use trl_proto::start::{StartParams, StartStdin, StderrTo, StdinName, Until};
+use trl_proto::start::{StartParams, StartStdin, StderrTo, StdinName, Umask, Until};
 use trl_proto::{ErrorCode, Method, RequestId};
 use trl_sys::pty::Size;
 use trl_sys::tty::Tty;
@@ -136,6 +136,7 @@ async fn start(
             Seat::Pipes { errors: Errors::WithOutput, .. } => Some(StderrTo::Stdout),
             _ => None,
         },
+        umask: Some(caller.umask).filter(|umask| *umask != Umask::default()),
         tty: (caller.seat == Seat::Terminal).then_some(true),
         cols: terminal.map(|size| size.cols),
         rows: terminal.map(|size| size.rows),
