@@ -29,20 +29,28 @@ pub(crate) fn build() -> Result<PathBuf> {
     build_for(&place::host()?, Profile::Release, &[])
 }
 
-/// What the linker of a target can do beside the usual. Packed relocations are read in a fraction of the time, at every start of
-/// the program, and take a hundredth of the room. The compiler's own linker, which x86_64 has, knows them; Debian's does not.
-fn link_flags(triple: &str) -> &'static str {
+/// What makes the program of a target smaller or quicker to start, beside the usual. The compiler's own linker, which x86_64
+/// has, can do it; Debian's cannot.
+///
+/// - Packed relocations are read in a fraction of the time, at every start, and take a hundredth of the room.
+/// - Functions that came out the same are there once.
+/// - With frame pointers the tables for unwinding need not tell of every push: 0.5 MB of 16.
+fn further_flags(triple: &str) -> &'static [&'static str] {
     match triple {
-        "x86_64-unknown-linux-gnu" => "-C link-arg=-Wl,-z,pack-relative-relocs -C link-arg=-Wl,--icf=all",
-        _ => "",
+        "x86_64-unknown-linux-gnu" => &[
+            "-Clink-arg=-Wl,-z,pack-relative-relocs",
+            "-Clink-arg=-Wl,--icf=all",
+            "-Cforce-frame-pointers=yes",
+        ],
+        _ => &[],
     }
 }
 
 /// The same for any target. `tools` are the variables that name other compilers.
 pub(crate) fn build_for(triple: &str, profile: Profile, tools: &[(String, &str)]) -> Result<PathBuf> {
     let mut command = place::cargo(["build", "--profile", profile.name(), "--package", "trl", "--target"]);
-    let flags = format!("-C target-feature=+crt-static {}", link_flags(triple));
-    command.arg(triple).env(place::target_variable(triple, "RUSTFLAGS"), flags.trim_end());
+    let flags = [&["-Ctarget-feature=+crt-static"], further_flags(triple)].concat().join(" ");
+    command.arg(triple).env(place::target_variable(triple, "RUSTFLAGS"), flags);
     command.envs(tools.iter().map(|(key, value)| (key, value)));
     steps::must(&mut command)?;
     let path = place::target_dir()?.join(triple).join(profile.name()).join("trl");

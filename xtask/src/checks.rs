@@ -130,7 +130,7 @@ pub(crate) fn nextest_of(scope: &[&str], dir: &Path, prepare: impl FnOnce(&mut C
     }
     let profile = if place::is_ci() { "ci" } else { "default" };
     let mut command = place::cargo(["nextest", "run", "--profile", profile]);
-    command.args(scope).current_dir(dir);
+    command.args(scope).args(["--test-threads", &at_once().to_string()]).current_dir(dir);
     prepare(&mut command);
     // Beside the sources, wherever the target directory is. An old report would be counted if the build failed.
     let report = dir.join("target/nextest").join(profile).join("junit.xml");
@@ -141,6 +141,12 @@ pub(crate) fn nextest_of(scope: &[&str], dir: &Path, prepare: impl FnOnce(&mut C
         Ok(()) => Outcome::Passed(counts),
         Err(error) => Outcome::Failed(counts, format!("{error:#}")),
     }
+}
+
+/// So many tests at once: they wait more than they compute.
+fn at_once() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    processors + processors.div_ceil(2)
 }
 
 /// The figures in the first tag of a report; zeros when there is none.

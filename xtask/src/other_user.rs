@@ -17,10 +17,10 @@ use crate::{checks, needs, place};
 
 const USER: &str = "nobody";
 
-/// To whom the tests run makes no difference here: what computes and asks no kernel, what one shell does like another, and
-/// what a client says that others wrote (whose Python may be in root's home).
-const ALIKE: &str = "package(trl-proto) + package(trl-policy) + package(trl-screen) \
-    + (binary(catalogue) & test(/^(ash|fish|ksh93|zsh)::/)) + (binary(mcp) & test(/^clients::/))";
+/// To whom the tests run makes no difference here: what computes and asks no kernel, what one shell does like another, what
+/// shows only after many rounds, and what a client says that others wrote (whose Python may be in root's home).
+const ALIKE: &str = "package(trl-proto) + package(trl-policy) + package(trl-screen) + package(trl-link) \
+    + (binary(catalogue) & test(/^(ash|fish|ksh93|zsh)::/)) + test(soak) + (binary(mcp) & test(/^clients::/))";
 
 /// What this user cannot do at all: a Docker daemon is started for it, somebody logs in, a network is made, or a clock, or a
 /// file system that is full.
