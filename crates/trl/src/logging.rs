@@ -24,6 +24,9 @@ pub(crate) enum Sink {
 const MOST_LINES: usize = 500;
 const LONGEST_LINE: usize = 1000;
 
+/// A library that tells of every request at `info`, unless the settings say that somebody wants to hear it.
+const QUIETER: &str = "rmcp=warn";
+
 static RECENT: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
 
 fn kept() -> MutexGuard<'static, VecDeque<String>> {
@@ -37,7 +40,7 @@ pub(crate) fn recent() -> Vec<String> {
 
 /// Sets up the log of this process; a second call changes nothing.
 pub(crate) fn start(settings: &LogSettings, sink: Sink) {
-    let filter = EnvFilter::try_new(&settings.level.0).unwrap_or_default();
+    let filter = EnvFilter::try_new(format!("{QUIETER},{}", settings.level.0)).unwrap_or_default();
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(Lines { sink })

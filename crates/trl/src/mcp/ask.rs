@@ -23,7 +23,6 @@ use trl_proto::hitl::{ApprovalRequest, Decision, RequestList, RequestListParams,
 use trl_proto::{Error, ErrorCode, ExecutionId, Method, RequestId};
 
 use super::hands::Hands;
-use super::show;
 
 /// What the question and its answer are called in a call that comes again.
 const QUESTION: &str = "approval";
@@ -90,7 +89,7 @@ impl<'a> Person<'a> {
 
     pub(super) async fn ask(
         &self,
-        hands: &impl Hands,
+        hands: &dyn Hands,
         request: &RequestId,
         execution: &ExecutionId,
         patience: Duration,
@@ -98,8 +97,7 @@ impl<'a> Person<'a> {
         if matches!(self.way, Way::No) || !hands.may_respond() {
             return Ok(Answer::Nobody);
         }
-        let reply = hands.call(Method::HitlGet, json!({"request_id": request})).await?;
-        let request: ApprovalRequest = serde_json::from_value(reply).map_err(|e| show::not_understood(&e))?;
+        let request: ApprovalRequest = hands.ask(Method::HitlGet, &json!({"request_id": request})).await?;
         let question = question(&request);
         match &self.way {
             Way::No => Ok(Answer::Nobody),
@@ -120,14 +118,12 @@ impl<'a> Person<'a> {
     }
 
     /// Hands on the answer that the call came back with.
-    pub(super) async fn settle(&self, hands: &impl Hands, execution: &ExecutionId) -> Result<Answer, Error> {
+    pub(super) async fn settle(&self, hands: &dyn Hands, execution: &ExecutionId) -> Result<Answer, Error> {
         let Way::Again { answer: Some(answer), .. } = &self.way else { return Ok(Answer::Nobody) };
         if !hands.may_respond() {
             return Ok(Answer::Nobody);
         }
-        let pending = serde_json::to_value(RequestListParams::default()).unwrap_or_default();
-        let list: RequestList = serde_json::from_value(hands.call(Method::HitlList, pending).await?)
-            .map_err(|e| show::not_understood(&e))?;
+        let list: RequestList = hands.ask(Method::HitlList, &RequestListParams::default()).await?;
         match list.requests.iter().find(|r| r.execution_id.as_ref() == Some(execution)) {
             Some(request) => respond(hands, request, answer).await,
             // Somebody else was faster.
@@ -151,7 +147,7 @@ fn question(request: &ApprovalRequest) -> ElicitRequestParams {
 }
 
 async fn respond(
-    hands: &impl Hands,
+    hands: &dyn Hands,
     request: &ApprovalRequest,
     answer: &ElicitResult,
 ) -> Result<Answer, Error> {

@@ -32,8 +32,8 @@ const LONGEST_WAIT_MS: u64 = 50_000;
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The tools, by the hands there are.
-pub(super) struct Calls<H> {
-    hands: H,
+pub(super) struct Calls {
+    hands: Box<dyn Hands>,
 }
 
 /// A tool that did not work, in the model's eyes; or parameters that are none, in the client's.
@@ -50,13 +50,13 @@ impl From<Error> for Fault {
 
 pub(super) type Done = Result<CallToolResponse, Fault>;
 
-impl<H: Hands> Calls<H> {
-    pub(super) fn new(hands: H) -> Self {
-        Self { hands }
+impl Calls {
+    pub(super) fn new(hands: impl Hands + 'static) -> Self {
+        Self { hands: Box::new(hands) }
     }
 
-    pub(super) fn hands(&self) -> &H {
-        &self.hands
+    pub(super) fn hands(&self) -> &dyn Hands {
+        &*self.hands
     }
 
     /// What takes longer than anybody waits goes on; only the waiting is over.
@@ -150,7 +150,7 @@ impl<H: Hands> Calls<H> {
             _ => None,
         };
         let Some((request, execution_id)) = asked else { return self.show(progress, room).await };
-        match person.ask(&self.hands, &request, &execution_id, left(by)).await? {
+        match person.ask(self.hands(), &request, &execution_id, left(by)).await? {
             Answer::Yes => self.waited(execution_id, Until::default(), usual_wait(by), room).await,
             Answer::No => Err(refused_by_user()),
             Answer::Later(response) => Ok(response),
@@ -160,7 +160,7 @@ impl<H: Hands> Calls<H> {
 
     /// The client comes back with what its user said.
     async fn answered(&self, execution: ExecutionId, person: &Person<'_>, by: Instant) -> Done {
-        match person.settle(&self.hands, &execution).await? {
+        match person.settle(self.hands(), &execution).await? {
             Answer::No => Err(refused_by_user()),
             _ => self.waited(execution, Until::default(), usual_wait(by), Room::of(None)).await,
         }
@@ -358,9 +358,7 @@ impl<H: Hands> Calls<H> {
         method: Method,
         params: &impl Serialize,
     ) -> Result<R, Error> {
-        let params = serde_json::to_value(params).map_err(|e| show::not_understood(&e))?;
-        let reply = self.hands.call(method, params).await?;
-        serde_json::from_value(reply).map_err(|e| show::not_understood(&e))
+        self.hands.ask(method, params).await
     }
 }
 

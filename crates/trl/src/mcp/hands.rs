@@ -1,8 +1,11 @@
 //! Who carries out what a tool asks for.
 
 use std::path::Path;
+use std::pin::Pin;
 
-use serde_json::Value;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Mutex;
 use trl_proto::hitl::RespondParams;
 use trl_proto::{Error, ErrorCode, Method};
@@ -10,21 +13,41 @@ use trl_proto::{Error, ErrorCode, Method};
 use crate::client::{self, Auth, ClientError, Connection, ReachError, Start};
 use crate::config::Config;
 
+pub(crate) type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
+
 /// A way to the daemon.
-pub(crate) trait Hands: Send + Sync + 'static {
-    fn call(&self, method: Method, params: Value) -> impl Future<Output = Result<Value, Error>> + Send;
+pub(crate) trait Hands: Send + Sync {
+    /// JSON out, JSON in.
+    fn call(&self, method: Method, params: Box<RawValue>) -> Later<'_, Box<RawValue>>;
 
     /// Whether what a person answers at the client's side may be handed on.
     fn may_respond(&self) -> bool;
 
     /// Hands on what a person answered, with that person's authority.
-    fn respond(&self, answer: RespondParams) -> impl Future<Output = Result<(), Error>> + Send;
+    fn respond(&self, answer: RespondParams) -> Later<'_, ()>;
 
     /// Where commands run when nobody says where.
     fn working_dir(&self) -> Option<&Path>;
 
     /// The shell that models write for, if it is there.
     fn shell(&self) -> Option<&str>;
+}
+
+impl dyn Hands + '_ {
+    pub(super) async fn ask<R: DeserializeOwned>(
+        &self,
+        method: Method,
+        params: &impl Serialize,
+    ) -> Result<R, Error> {
+        let params = to_raw_value(params).map_err(|e| not_understood(&e))?;
+        let reply = self.call(method, params).await?;
+        serde_json::from_str(reply.get()).map_err(|e| not_understood(&e))
+    }
+}
+
+/// A reply of the daemon that is not what its version should say.
+fn not_understood(error: &serde_json::Error) -> Error {
+    Error::new(ErrorCode::InternalError, format!("the daemon's answer is not understood: {error}"))
 }
 
 /// A daemon at its socket, found or started when it is first needed, and found again when it was lost.
@@ -54,9 +77,11 @@ impl Socket {
 }
 
 impl Hands for Socket {
-    async fn call(&self, method: Method, params: Value) -> Result<Value, Error> {
-        let client = self.over(&self.agent, Auth::IfPerson).await.map_err(told)?;
-        client.call(method, &params).await.map_err(ReachError::from).map_err(told)
+    fn call(&self, method: Method, params: Box<RawValue>) -> Later<'_, Box<RawValue>> {
+        Box::pin(async move {
+            let client = self.over(&self.agent, Auth::IfPerson).await.map_err(told)?;
+            client.call(method, &params).await.map_err(ReachError::from).map_err(told)
+        })
     }
 
     /// The operator's token says so, in the end.
@@ -64,10 +89,12 @@ impl Hands for Socket {
         true
     }
 
-    async fn respond(&self, answer: RespondParams) -> Result<(), Error> {
-        let client = self.over(&self.operator, Auth::Required).await.map_err(told)?;
-        let settled = client.call::<Value>(Method::HitlRespond, &answer).await;
-        settled.map(drop).map_err(ReachError::from).map_err(told)
+    fn respond(&self, answer: RespondParams) -> Later<'_, ()> {
+        Box::pin(async move {
+            let client = self.over(&self.operator, Auth::Required).await.map_err(told)?;
+            let settled = client.call::<Box<RawValue>>(Method::HitlRespond, &answer).await;
+            settled.map(drop).map_err(ReachError::from).map_err(told)
+        })
     }
 
     fn working_dir(&self) -> Option<&Path> {

@@ -7,11 +7,10 @@ use trl_proto::checkpoint::{
 use trl_proto::{CheckpointId, Method, SessionId};
 
 use super::calls::{Calls, Done, Fault};
-use super::hands::Hands;
 use super::show;
 use super::tools::{Checkpoint, CheckpointAction};
 
-impl<H: Hands> Calls<H> {
+impl Calls {
     pub(super) async fn checkpoint(&self, params: Result<Checkpoint, Fault>) -> Done {
         let params = params?;
         let session_id = self.session(&params.session).await?;

@@ -35,7 +35,7 @@ use rmcp::{ErrorData, ServerHandler, ServiceExt};
 
 use self::ask::Person;
 use self::calls::Calls;
-pub(crate) use self::hands::{Hands, Socket, find_shell};
+pub(crate) use self::hands::{Hands, Later, Socket, find_shell};
 use crate::config::Config;
 
 /// For people who set it up.
@@ -57,25 +57,25 @@ const INSTRUCTIONS: &str = "Runs commands on the user's machine. Without `sessio
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 
 /// One server, on whatever carries it.
-pub(crate) struct Server<H> {
-    calls: Calls<H>,
+pub(crate) struct Server {
+    calls: Calls,
 }
 
-impl<H: Hands> Server<H> {
-    pub(crate) fn new(hands: H) -> Self {
+impl Server {
+    pub(crate) fn new(hands: impl Hands + 'static) -> Self {
         Self { calls: Calls::new(hands) }
     }
 }
 
 /// What serves at the HTTP door.
 #[cfg(not(debug_assertions))]
-pub(crate) fn at_the_door<H: Hands>(hands: H) -> impl ServerHandler {
+pub(crate) fn at_the_door(hands: impl Hands + 'static) -> impl ServerHandler {
     Server::new(hands)
 }
 
 /// As it is shipped, unless a test wants more.
 #[cfg(debug_assertions)]
-pub(crate) fn at_the_door<H: Hands>(hands: H) -> impl ServerHandler {
+pub(crate) fn at_the_door(hands: impl Hands + 'static) -> impl ServerHandler {
     fixtures::Staged::new(Server::new(hands))
 }
 
@@ -88,7 +88,7 @@ pub(crate) async fn serve_stdio(config: &Config) -> Result<(), String> {
     Ok(())
 }
 
-impl<H: Hands> ServerHandler for Server<H> {
+impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
         ServerConfig::new(capabilities)

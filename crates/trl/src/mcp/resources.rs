@@ -17,11 +17,9 @@ const TEXT: &str = "text/plain";
 /// Of one reading.
 const MOST_BYTES: u64 = 1 << 20;
 
-pub(super) async fn list(hands: &impl Hands) -> Result<ListResourcesResult, ErrorData> {
+pub(super) async fn list(hands: &dyn Hands) -> Result<ListResourcesResult, ErrorData> {
     let mut all = vec![Resource::new(SESSIONS, "sessions").with_mime_type(JSON)];
-    let reply = hands.call(Method::ExecList, json!({})).await.map_err(|e| failed(&e))?;
-    let list: ExecutionList =
-        serde_json::from_value(reply).unwrap_or(ExecutionList { executions: Vec::new() });
+    let list: ExecutionList = hands.ask(Method::ExecList, &json!({})).await.map_err(|e| failed(&e))?;
     for execution in list.executions {
         let id = execution.execution_id;
         let text = |uri: String, name: String| Resource::new(uri, name).with_mime_type(TEXT);
@@ -45,7 +43,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-pub(super) async fn read(hands: &impl Hands, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(super) async fn read(hands: &dyn Hands, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let (method, params, part) = match uri {
         SESSIONS => (Method::SessionList, json!({}), None),
         _ => {
@@ -67,7 +65,7 @@ pub(super) async fn read(hands: &impl Hands, uri: &str) -> Result<ReadResourceRe
             }
         }
     };
-    let reply = hands.call(method, params).await.map_err(|e| not_found(uri, e))?;
+    let reply: Value = hands.ask(method, &params).await.map_err(|e| not_found(uri, e))?;
     let contents = match part {
         Some(part) => {
             let data = reply[part].as_str().unwrap_or_default();

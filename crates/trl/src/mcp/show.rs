@@ -3,10 +3,10 @@
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 use trl_core::sandbox::denial::undecorated;
+use trl_proto::Error;
 use trl_proto::exec::{ExecutionStatus, Omitted, Outcome, OutputSlice, Range, ShellState};
 use trl_proto::start::{Progress, ProgressEnd};
 use trl_proto::text::{self, Encoding};
-use trl_proto::{Error, ErrorCode};
 
 /// A token is about four bytes of English, fewer of code.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -220,11 +220,6 @@ pub(super) fn refusal(error: &Error) -> CallToolResult {
     let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
     result.structured_content = Some(fields);
     result
-}
-
-/// A reply of the daemon that is not what its version should say.
-pub(super) fn not_understood(error: &serde_json::Error) -> Error {
-    Error::new(ErrorCode::InternalError, format!("the daemon's answer is not understood: {error}"))
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ use hyper::Request;
 use hyper::body::{Bytes, Incoming};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use trl_proto::envelope::Request as Asked;
 use trl_proto::heard::{self, Heard};
@@ -27,7 +26,7 @@ use super::super::connection::{Client, Hears};
 use super::super::rpc;
 use super::Visit;
 use super::answer::{Answer, Refusal};
-use crate::mcp::{self, Hands};
+use crate::mcp::{self, Hands, Later};
 
 impl Visit {
     pub(super) async fn mcp(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {
@@ -71,7 +70,7 @@ struct Inside {
 
 impl Inside {
     /// In a task of its own: what was begun is not left half done when the client goes.
-    async fn ask(&self, method: Method, params: Box<RawValue>) -> Result<Value, Error> {
+    async fn ask(&self, method: Method, params: Box<RawValue>) -> Result<Box<RawValue>, Error> {
         let request = Asked {
             dialect: Dialect::JsonRpc,
             id: Some(to_raw_value(&1).map_err(|e| not_said(&e))?),
@@ -82,9 +81,7 @@ impl Inside {
         let answered = tokio::spawn(async move { rpc::dispatch(&client, &request).await.line }).await;
         let line = answered.map_err(|e| Error::internal(e.to_string()))?;
         match heard::parse(&line) {
-            Ok(Some(Heard::Reply { outcome, .. })) => {
-                serde_json::from_str(outcome?.get()).map_err(|e| not_said(&e))
-            }
+            Ok(Some(Heard::Reply { outcome, .. })) => outcome,
             Ok(_) => Err(Error::internal("a reply that is none")),
             Err(e) => Err(not_said(&e)),
         }
@@ -96,8 +93,8 @@ fn not_said(error: &serde_json::Error) -> Error {
 }
 
 impl Hands for Inside {
-    async fn call(&self, method: Method, params: Value) -> Result<Value, Error> {
-        self.ask(method, to_raw_value(&params).map_err(|e| not_said(&e))?).await
+    fn call(&self, method: Method, params: Box<RawValue>) -> Later<'_, Box<RawValue>> {
+        Box::pin(self.ask(method, params))
     }
 
     /// Only who may answer anyhow: nobody lends a token its authority here.
@@ -105,8 +102,11 @@ impl Hands for Inside {
         self.client.principal().may_call(Method::HitlRespond).is_ok()
     }
 
-    async fn respond(&self, answer: RespondParams) -> Result<(), Error> {
-        self.ask(Method::HitlRespond, to_raw_value(&answer).map_err(|e| not_said(&e))?).await.map(drop)
+    fn respond(&self, answer: RespondParams) -> Later<'_, ()> {
+        Box::pin(async move {
+            let params = to_raw_value(&answer).map_err(|e| not_said(&e))?;
+            self.ask(Method::HitlRespond, params).await.map(drop)
+        })
     }
 
     fn working_dir(&self) -> Option<&Path> {
