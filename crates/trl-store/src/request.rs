@@ -70,7 +70,10 @@ impl Redact for NewRequest {
         }
         with.string(&mut request.working_dir);
         with.strings(&mut request.session_name);
-        with.strings(request.permission.iter_mut().map(|permission| &mut permission.title));
+        if let Some(permission) = &mut request.permission {
+            let names = permission.options.iter_mut().map(|option| &mut option.name);
+            with.strings(names.chain([&mut permission.title]));
+        }
         for segment in &mut request.segments {
             let more = segment.rule.iter_mut().chain(&mut segment.reason).chain(&mut segment.would_allow);
             with.strings(more.chain([&mut segment.text]));

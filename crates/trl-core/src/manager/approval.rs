@@ -32,6 +32,8 @@ use crate::shell::wrap::Surroundings;
 
 /// What is to be started.
 pub(super) struct Fresh<'a> {
+    /// Who may see the request.
+    pub(super) owner: &'a Arc<str>,
     pub(super) session: Option<&'a SessionId>,
     pub(super) terminal: Option<&'a TerminalId>,
     pub(super) execution: Option<&'a ExecutionId>,
@@ -149,6 +151,7 @@ impl Manager {
             }
         };
         let fresh = Fresh {
+            owner: &caller.name,
             session: Some(&spec.id),
             terminal: None,
             execution: None,
@@ -161,7 +164,7 @@ impl Manager {
             working_dir: &spec.working_dir,
             boundary: spec.approval_boundary(),
             mode,
-            redactor: &spec.secrets.redactor(),
+            redactor: &spec.redactor().unwrap_or_default(),
         };
         self.gate(fresh, caller).await
     }
@@ -230,7 +233,7 @@ impl Manager {
     /// A change to a file that the rules do not simply allow. Resolves when people have been told.
     pub async fn ask_about_write(&self, write: Write<'_>, caller: &Caller) -> Result<Asked, Error> {
         let session = write.session.map(|session| &session.spec);
-        let redactor = session.map(|spec| spec.secrets.redactor()).unwrap_or_default();
+        let redactor = session.and_then(Spec::redactor).unwrap_or_default();
         let judgement = write.judgement;
         if judgement.verdict == Verdict::Deny {
             let command = (write.shown.as_str(), &redactor);
@@ -398,7 +401,7 @@ fn asking(fresh: &Fresh<'_>, judgement: Judgement, rules: Arc<Rules>, caller: &C
         terminal: fresh.terminal.cloned(),
         execution: fresh.execution.cloned(),
         session_name: fresh.name.cloned(),
-        owner: Arc::clone(&caller.name),
+        owner: Arc::clone(fresh.owner),
         origin: Arc::clone(&caller.name),
         command: fresh.command.into(),
         working_dir: fresh.working_dir.into(),

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use trl_proto::agent::Permission;
 use trl_proto::exec::Approval;
+use trl_proto::start::StderrTo;
 use trl_proto::{Error, ErrorCode, RequestId, SessionId};
 
 use super::approval::{Fresh, Gate};
@@ -37,17 +38,10 @@ pub struct Aside {
     /// Where the session was made, unless told otherwise.
     pub working_dir: Option<String>,
     pub stdin: Stdin,
-    pub streams: Streams,
+    /// Where it writes errors.
+    pub stderr: StderrTo,
     pub max_output_bytes: Option<u64>,
     pub approval: Approval,
-}
-
-/// Where stderr goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Streams {
-    Apart,
-    /// To stdout, in the order it was written.
-    Joined,
 }
 
 #[derive(Debug, Clone)]
@@ -73,11 +67,11 @@ impl Manager {
         let (shown, asked, kind) = words(session, &aside.what);
         let env = checked_env(aside.env)?;
         let mut spec = self.spec_beside(session, (aside.role, asked.clone()), &env, aside.working_dir)?;
-        if let (Program::Direct { argv, .. }, Streams::Joined) = (&mut spec.program, aside.streams) {
-            *argv = joined(std::mem::take(argv));
-        }
-        if let (Program::Direct { reads, .. }, Stdin::Null) = (&mut spec.program, &aside.stdin) {
-            *reads = Reads::Nothing;
+        if let Program::Direct { reads, errors, .. } = &mut spec.program {
+            *errors = aside.stderr;
+            if aside.stdin == Stdin::Null {
+                *reads = Reads::Nothing;
+            }
         }
         let host = spec.id.clone();
         let execution = spec.execution(&shown, (self.engine.log(bytes), self.engine.log(bytes)));
@@ -85,6 +79,8 @@ impl Manager {
             BesideRole::Agent => Gate::Open,
             BesideRole::Command => {
                 let fresh = Fresh {
+                    // The command is the agent's, and its session whoever's made that.
+                    owner: &spec.owner,
                     session: Some(&session.spec.id),
                     terminal: None,
                     execution: Some(&execution.id),
@@ -97,7 +93,7 @@ impl Manager {
                     working_dir: &spec.working_dir,
                     boundary: spec.approval_boundary(),
                     mode: aside.approval,
-                    redactor: &spec.secrets.redactor(),
+                    redactor: &spec.redactor().unwrap_or_default(),
                 };
                 self.gate(fresh, caller).await?
             }
@@ -215,18 +211,12 @@ impl Manager {
             alone: true,
             mode: Approval::Wait,
             plan: None,
-            redactor: spec.secrets.redactor(),
+            redactor: spec.redactor().unwrap_or_default(),
             permission: Some(permission),
         };
         self.engine.records.handed_on().await;
         self.engine.desk.ask(asking).await
     }
-}
-
-/// The same program, with one stream.
-fn joined(argv: Vec<String>) -> Vec<String> {
-    let shell = [USUAL_SHELL, "-c", r#"exec "$@" 2>&1"#, "sh"].map(String::from);
-    shell.into_iter().chain(argv).collect()
 }
 
 /// What is shown of it, what is run, and how its text is read.

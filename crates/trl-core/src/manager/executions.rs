@@ -222,11 +222,14 @@ impl Manager {
                 if let Some(finished) = execution.finished() {
                     return Ok((id.clone(), finished.outcome.cancelled));
                 }
-                if let Some(request) = execution.request() {
+                if let Some(request) = execution.request().filter(|_| self.is_to_be_made(&execution)) {
                     self.engine.desk.withdraw(&request);
-                    // Refused or never run: either way it was ended before it began.
-                    let cancelled = execution.wait().await.map_or(true, |f| f.outcome.cancelled);
-                    return Ok((id.clone(), cancelled));
+                    // A yes may have been first: then it begins, and is ended like any other.
+                    execution.wait_answered().await;
+                    if execution.finished().is_some() || execution.refused().is_some() {
+                        let cancelled = execution.wait().await.map_or(true, |f| f.outcome.cancelled);
+                        return Ok((id.clone(), cancelled));
+                    }
                 }
                 match &execution.place {
                     Place::Session(session) | Place::Beside { host: session, .. } => self.find(session)?,
@@ -251,6 +254,14 @@ impl Manager {
         };
         let finished = execution.wait().await?;
         Ok((execution.id.clone(), finished.outcome.cancelled))
+    }
+
+    /// Whether what it runs in is only there once a person has said yes.
+    fn is_to_be_made(&self, execution: &Execution) -> bool {
+        match &execution.place {
+            Place::Session(host) | Place::Beside { host, .. } => self.find(host).is_err(),
+            Place::Terminal(terminal) => self.terminal(terminal).is_err(),
+        }
     }
 
     async fn ask_cancel(

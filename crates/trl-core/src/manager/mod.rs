@@ -36,7 +36,7 @@ use trl_sys::tree;
 
 pub use self::approval::Write;
 use self::approval::{Gate, Later};
-pub use self::beside::{Aside, Streams, What};
+pub use self::beside::{Aside, What};
 pub use self::cases::CaseWish;
 pub use self::executions::{Caller, Judging, Standing, checked_output_bytes, parse_signal};
 use self::idempotency::Keys;

@@ -145,6 +145,7 @@ impl Manager {
         let execution = spec.execution(&shown, (self.engine.log(bytes), self.engine.log(bytes)));
         announce(&execution);
         let fresh = Fresh {
+            owner: &caller.name,
             session: Some(&spec.id),
             terminal: None,
             execution: Some(&execution.id),
@@ -157,7 +158,7 @@ impl Manager {
             working_dir: &spec.working_dir,
             boundary: spec.approval_boundary(),
             mode,
-            redactor: &spec.secrets.redactor(),
+            redactor: &spec.redactor().unwrap_or_default(),
         };
         let gate = self.gate(fresh, caller).await?;
         let order = Order::direct(Arc::clone(&execution), stdin, spec.timeout);

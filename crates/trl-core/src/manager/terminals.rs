@@ -52,6 +52,7 @@ impl Manager {
     ) -> Result<(), Error> {
         let shown = spec.argv.join(" ");
         let fresh = Fresh {
+            owner: &caller.name,
             session: None,
             terminal: Some(&spec.id),
             execution: execution.map(|e| &e.id),
@@ -67,7 +68,7 @@ impl Manager {
                 spec.elsewhere.as_ref().is_some_and(|elsewhere| elsewhere.is_apart),
             ),
             mode,
-            redactor: &spec.secrets.redactor(),
+            redactor: &spec.secrets.redactor_with(spec.env.iter()).unwrap_or_default(),
         };
         match self.gate(fresh, caller).await? {
             Gate::Open => Ok(()),

@@ -204,9 +204,9 @@ impl Line {
                 if out.is_empty() && out.capacity() > IDLE {
                     out = Vec::new();
                 }
-                if self.hear() == Heard::Silence {
-                    return Cut::Silent;
-                }
+            }
+            if self.hear() == Heard::Silence {
+                return Cut::Silent;
             }
             let writing = written < out.len();
             tokio::select! {

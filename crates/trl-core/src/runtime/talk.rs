@@ -19,6 +19,8 @@ use super::reading;
 
 /// Calls that wait to be written down.
 const MOST_WAITING: usize = 256;
+/// An engine that says more without a line break is none of ours: its own replies are smaller.
+const LONGEST_LINE: usize = 256 << 20;
 
 /// One side of a conversation.
 #[derive(Debug)]
@@ -68,6 +70,9 @@ impl Talk {
                 come = reading::piece(&mut self.read, |bytes| self.come.extend_from_slice(bytes)) => {
                     come?.ok_or(io::ErrorKind::UnexpectedEof)?;
                     self.cut_lines();
+                    if self.come.len() > LONGEST_LINE {
+                        return Err(io::Error::other("a line without an end"));
+                    }
                 }
             }
         }

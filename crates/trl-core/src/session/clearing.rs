@@ -15,6 +15,7 @@ use trl_proto::hitl::{Executable, Verdict};
 use trl_proto::session::SessionState;
 use trl_proto::{CheckpointId, Error, ExecutionId, RequestId};
 use trl_store::failpoint;
+use trl_store::redact::Redactor;
 
 use super::front::Front;
 use super::messages::{Approved, Message, Order, Stdin};
@@ -68,9 +69,10 @@ pub(crate) trait Clearing {
         }
         let judgement = self.judge(&rules, &order);
         if judgement.verdict == Verdict::Deny {
-            let spec = &self.seen().session.spec;
-            let command = (order.execution.text(), &spec.secrets.redactor());
-            self.seen().engine.desk.audit().denied(Some(&spec.id), command, &judgement);
+            let session = &self.seen().session;
+            let redactor = session.redactor_for(&order.around.env);
+            let command = (order.execution.text(), &*redactor);
+            self.seen().engine.desk.audit().denied(Some(&session.spec.id), command, &judgement);
             return self.refuse_order(&order, denied(&judgement));
         }
         let names = judgement.names.clone();
@@ -253,7 +255,7 @@ impl Front {
             alone: matches!(order.stdin, Stdin::Null) && order.around.env.is_empty(),
             mode: order.clearance.mode,
             plan: plan(order),
-            redactor: spec.secrets.redactor(),
+            redactor: Redactor::clone(&self.session.redactor_for(&order.around.env)),
             permission: None,
         };
         let (session, execution) = (Arc::clone(&self.session), order.execution.id.clone());

@@ -147,7 +147,7 @@ impl Secrets {
     }
 
     /// The same for those that only their names give away, too; None when there is none of either.
-    fn redactor_with<'a>(&self, env: impl Iterator<Item = (&'a String, &'a String)>) -> Option<Redactor> {
+    pub fn redactor_with<'a>(&self, env: impl Iterator<Item = (&'a String, &'a String)>) -> Option<Redactor> {
         let values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
         let named = env.filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value.as_str());
         let mut all = values.values().map(|value| value.as_str()).chain(named).peekable();

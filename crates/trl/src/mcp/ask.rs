@@ -19,8 +19,8 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::json;
-use trl_proto::hitl::{ApprovalRequest, Decision, RequestList, RequestListParams, RespondParams, Scope};
-use trl_proto::{Error, ErrorCode, ExecutionId, Method, RequestId};
+use trl_proto::hitl::{ApprovalRequest, Decision, RespondParams, Scope};
+use trl_proto::{ErrorCode, ExecutionId, Method, RequestId};
 
 use super::hands::Hands;
 
@@ -33,10 +33,38 @@ enum Way<'a> {
     Now(&'a Peer<RoleServer>),
     /// By ending the call; this is the answer, when it comes again.
     Again {
-        about: Option<ExecutionId>,
+        about: Option<About>,
         answer: Option<ElicitResult>,
     },
     No,
+}
+
+/// What the user was asked, and so what the answer is to. It goes to the client and comes back with the answer.
+struct About {
+    execution: ExecutionId,
+    request: RequestId,
+    digest: String,
+}
+
+impl About {
+    fn of(request: &ApprovalRequest, execution: &ExecutionId) -> Self {
+        let (request, digest) = (request.request_id.clone(), request.digest.clone());
+        Self { execution: execution.clone(), request, digest }
+    }
+
+    fn parse(state: &str) -> Option<Self> {
+        let mut words = state.split(' ');
+        let (execution, request, digest) = (words.next()?, words.next()?, words.next()?);
+        Some(Self {
+            execution: execution.parse().ok()?,
+            request: request.parse().ok()?,
+            digest: digest.into(),
+        })
+    }
+
+    fn state(&self) -> String {
+        format!("{} {} {}", self.execution, self.request, self.digest)
+    }
 }
 
 /// The person at the client's side.
@@ -68,7 +96,7 @@ impl<'a> Person<'a> {
             (false, _) => Way::No,
             (true, false) => Way::Now(&context.peer),
             (true, true) => Way::Again {
-                about: request.request_state.as_deref().and_then(|state| state.parse().ok()),
+                about: request.request_state.as_deref().and_then(About::parse),
                 answer: request
                     .input_responses
                     .as_ref()
@@ -82,7 +110,7 @@ impl<'a> Person<'a> {
     /// The execution this call has asked about before.
     pub(super) fn asked_about(&self) -> Option<ExecutionId> {
         match &self.way {
-            Way::Again { about, answer: Some(_) } => about.clone(),
+            Way::Again { about: Some(about), answer: Some(_) } => Some(about.execution.clone()),
             _ => None,
         }
     }
@@ -93,41 +121,37 @@ impl<'a> Person<'a> {
         request: &RequestId,
         execution: &ExecutionId,
         patience: Duration,
-    ) -> Result<Answer, Error> {
+    ) -> Answer {
         if matches!(self.way, Way::No) || !hands.may_respond() {
-            return Ok(Answer::Nobody);
+            return Answer::Nobody;
         }
-        let request: ApprovalRequest = hands.ask(Method::HitlGet, &json!({"request_id": request})).await?;
-        let question = question(&request);
+        let found = hands.ask::<ApprovalRequest>(Method::HitlGet, &json!({"request_id": request})).await;
+        // Who may not see it cannot ask about it.
+        let Ok(request) = found else { return Answer::Nobody };
+        let (about, question) = (About::of(&request, execution), question(&request));
         match &self.way {
-            Way::No => Ok(Answer::Nobody),
+            Way::No => Answer::Nobody,
             Way::Again { .. } => {
                 let asked = InputRequest::Elicitation(ElicitRequest::new(question));
-                let again = InputRequiredResult::new(
-                    Some(BTreeMap::from([(QUESTION.to_string(), asked)])),
-                    Some(execution.as_str().to_string()),
-                );
-                Ok(Answer::Later(CallToolResponse::InputRequired(again)))
+                let asked = BTreeMap::from([(QUESTION.to_string(), asked)]);
+                let again = InputRequiredResult::new(Some(asked), Some(about.state()));
+                Answer::Later(CallToolResponse::InputRequired(again))
             }
             Way::Now(peer) => match peer.create_elicitation_with_timeout(question, Some(patience)).await {
-                Ok(answer) => respond(hands, &request, &answer).await,
+                Ok(answer) => respond(hands, &about, &answer).await,
                 // Too late, or the client cannot after all: it waits for others.
-                Err(_) => Ok(Answer::Nobody),
+                Err(_) => Answer::Nobody,
             },
         }
     }
 
     /// Hands on the answer that the call came back with.
-    pub(super) async fn settle(&self, hands: &dyn Hands, execution: &ExecutionId) -> Result<Answer, Error> {
-        let Way::Again { answer: Some(answer), .. } = &self.way else { return Ok(Answer::Nobody) };
-        if !hands.may_respond() {
-            return Ok(Answer::Nobody);
-        }
-        let list: RequestList = hands.ask(Method::HitlList, &RequestListParams::default()).await?;
-        match list.requests.iter().find(|r| r.execution_id.as_ref() == Some(execution)) {
-            Some(request) => respond(hands, request, answer).await,
-            // Somebody else was faster.
-            None => Ok(Answer::Nobody),
+    pub(super) async fn settle(&self, hands: &dyn Hands) -> Answer {
+        match &self.way {
+            Way::Again { about: Some(about), answer: Some(answer) } if hands.may_respond() => {
+                respond(hands, about, answer).await
+            }
+            _ => Answer::Nobody,
         }
     }
 }
@@ -146,11 +170,8 @@ fn question(request: &ApprovalRequest) -> ElicitRequestParams {
     ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema: schema }
 }
 
-async fn respond(
-    hands: &dyn Hands,
-    request: &ApprovalRequest,
-    answer: &ElicitResult,
-) -> Result<Answer, Error> {
+/// An answer that is not taken, for whatever reason, is none: others are asked as well.
+async fn respond(hands: &dyn Hands, about: &About, answer: &ElicitResult) -> Answer {
     let said = answer.content.as_ref().and_then(|content| content["decision"].as_str()).unwrap_or_default();
     let (decision, scope) = match (&answer.action, said) {
         (ElicitationAction::Accept, "run it") => (Decision::Approve, Some(Scope::Once)),
@@ -158,22 +179,37 @@ async fn respond(
             (Decision::Approve, Some(Scope::Session))
         }
         // Closed without a word: somebody else may answer.
-        (ElicitationAction::Cancel, _) => return Ok(Answer::Nobody),
+        (ElicitationAction::Cancel, _) => return Answer::Nobody,
         _ => (Decision::Reject, None),
     };
     let params = RespondParams {
-        request_id: request.request_id.clone(),
+        request_id: about.request.clone(),
         decision,
-        digest: request.digest.clone(),
+        digest: about.digest.clone(),
         scope,
         command: None,
         reason: None,
     };
     match hands.respond(params).await {
-        Ok(()) if decision == Decision::Reject => Ok(Answer::No),
-        Ok(()) => Ok(Answer::Yes),
+        Ok(()) if decision == Decision::Reject => Answer::No,
+        Ok(()) => Answer::Yes,
         // Somebody else was faster; what came of it is told to whoever waits.
-        Err(e) if e.code == ErrorCode::AlreadyResolved => Ok(Answer::Yes),
-        Err(e) => Err(e),
+        Err(e) if e.code == ErrorCode::AlreadyResolved => Answer::Yes,
+        Err(_) => Answer::Nobody,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_names_what_was_asked() {
+        let (execution, request) = (ExecutionId::random(), RequestId::random());
+        let about = About { execution, request, digest: "d1".into() };
+        let back = About::parse(&about.state()).unwrap();
+        assert_eq!((back.execution, back.request), (about.execution.clone(), about.request));
+        assert_eq!(back.digest, about.digest);
+        assert!(About::parse(about.execution.as_str()).is_none(), "an execution alone is no question");
     }
 }

@@ -150,7 +150,7 @@ impl Calls {
             _ => None,
         };
         let Some((request, execution_id)) = asked else { return self.show(progress, room).await };
-        match person.ask(self.hands(), &request, &execution_id, left(by)).await? {
+        match person.ask(self.hands(), &request, &execution_id, left(by)).await {
             Answer::Yes => self.waited(execution_id, Until::default(), usual_wait(by), room).await,
             Answer::No => Err(refused_by_user()),
             Answer::Later(response) => Ok(response),
@@ -160,7 +160,7 @@ impl Calls {
 
     /// The client comes back with what its user said.
     async fn answered(&self, execution: ExecutionId, person: &Person<'_>, by: Instant) -> Done {
-        match person.settle(self.hands(), &execution).await? {
+        match person.settle(self.hands()).await {
             Answer::No => Err(refused_by_user()),
             _ => self.waited(execution, Until::default(), usual_wait(by), Room::of(None)).await,
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use trl_core::execution::{Execution, Taking, Teller};
-use trl_core::manager::{Aside, Streams, What, checked_output_bytes};
+use trl_core::manager::{Aside, What, checked_output_bytes};
 use trl_core::progress::From;
 use trl_core::session::handle::Session;
 use trl_core::session::messages::{AfterInput, Stdin};
@@ -145,7 +145,7 @@ impl Call<'_> {
             env: params.env.unwrap_or_default(),
             working_dir: params.working_dir,
             stdin,
-            streams: Streams::Apart,
+            stderr: params.stderr.unwrap_or_default(),
             max_output_bytes: params.max_output_bytes,
             approval: params.approval.unwrap_or_default(),
         };

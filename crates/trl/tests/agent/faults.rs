@@ -100,3 +100,19 @@ fn a_flood_is_cut_and_counted() {
     assert_eq!(told.text(), "over", "what is small still finds room");
     assert_eq!(told.reason(), "end_turn");
 }
+
+/// It asks for a large file again and again, and takes no answer: that is not kept for it without an end.
+#[test]
+fn one_that_takes_nothing_of_what_it_asks_for_is_given_up() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    let session = session(&daemon, &mut client);
+    daemon.dir().file("work/large", "a".repeat(16 << 20));
+    let told = tell(&mut client, &session, "gorge 12 large");
+    assert_eq!(
+        (told.reason(), &told.done["error"]["stage"]),
+        ("error", &json!("protocol")),
+        "{:?}",
+        told.done
+    );
+}

@@ -64,6 +64,43 @@ fn commands_are_executions_of_the_session_and_in_its_history() {
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1, "what is beside a session is no other");
 }
 
+/// What a person writes in its place is read by the session's shell, as what was asked for would have been.
+#[test]
+fn an_edited_command_is_one_of_the_sessions_shell() {
+    let daemon = daemon_with("approval: {default: allow, rules: [{ask: [touch]}]}\n");
+    let (mut client, mut operator) = (daemon.client(), subscribe(&daemon));
+    let dir = daemon.dir().dir("work").display().to_string();
+    let wish = json!({"case_id": "coder", "working_dir": dir, "shell": "bash"});
+    let session = client.ok("session.create", wish);
+    let telling = Telling::send(&mut client, &session, "run touch made");
+    let request = next_request(&mut operator);
+    // It is the request of whoever made the session.
+    assert_eq!(client.ok("hitl.list", json!({}))["requests"][0]["request_id"], request["request_id"]);
+    let edited = "[[ a < b ]] && echo ${BASH_VERSION:+bash}; echo err >&2; exit 3";
+    operator.ok(
+        "hitl.respond",
+        json!({"request_id": request["request_id"], "digest": request["digest"], "decision": "approve", "command": edited}),
+    );
+    assert_eq!(telling.finish(&mut client).text(), "exit 3: bash\nerr\n");
+    assert!(!daemon.dir().join("work/made").exists());
+}
+
+#[test]
+fn a_person_sees_which_text_is_written() {
+    let daemon = daemon_with("approval: {default: allow, rules: [{ask: [fs.write work.txt]}]}\n");
+    let (mut client, mut operator) = (daemon.client(), subscribe(&daemon));
+    let session = session(&daemon, &mut client);
+    let mut shown = Vec::new();
+    for text in ["one", "two"] {
+        let telling = Telling::send(&mut client, &session, &format!("write work.txt {text}"));
+        let request = next_request(&mut operator);
+        shown.push(request["command"].as_str().unwrap().to_string());
+        answer(&mut operator, &request, "approve");
+        assert_eq!(telling.finish(&mut client).text(), "written");
+    }
+    assert!(shown[0] != shown[1] && shown[0].contains("3 bytes, sha256"), "{shown:?}");
+}
+
 #[test]
 fn rules_hold_for_its_commands_and_people_are_asked() {
     let daemon = daemon_with("approval: {default: allow, rules: [{ask: [touch]}, {deny: [rm]}]}\n");

@@ -104,3 +104,22 @@ fn secrets_are_not_kept_even_when_they_come_in_crumbs() {
     client.ok("session.delete", json!({"session_id": session["session_id"]}));
     client.refused("SESSION_NOT_FOUND", "agent.history", json!({"session_id": session["session_id"]}));
 }
+
+/// A case has no other place for an agent's key than the agent's variables.
+#[test]
+fn a_key_of_the_agents_is_not_kept() {
+    let mut daemon = daemon();
+    let path = daemon.dir().join("config/trl/cases/coder.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let key = r#"{"MODEL_API_KEY": "hunter2-model-key", "FAKE_AGENT_STORE""#;
+    std::fs::write(&path, text.replacen("{\"FAKE_AGENT_STORE\"", key, 1)).unwrap();
+    let mut client = daemon.client();
+    let session = session(&daemon, &mut client);
+    let told = tell(&mut client, &session, "env MODEL_API_KEY");
+    assert_eq!(told.text(), "MODEL_API_KEY=hunter2-model-key", "who talks to it hears all it says");
+    daemon.stop();
+    daemon.relaunch();
+    let history = daemon.client().ok("agent.history", json!({"session_id": session["session_id"]}));
+    assert!(history.to_string().contains("MODEL_API_KEY="), "{history}");
+    assert!(!history.to_string().contains("hunter2"), "{history}");
+}

@@ -39,6 +39,21 @@ fn one_that_does_not_is_killed_with_all_it_started() {
 }
 
 #[test]
+fn what_it_asks_for_once_it_is_stopped_it_does_not_get() {
+    let daemon = daemon();
+    let (mut client, mut other) = (daemon.client(), daemon.client());
+    let session = session(&daemon, &mut client);
+    let mut telling = Telling::send(&mut client, &session, "spite touch made");
+    telling.wait(&mut client, "text");
+    other.ok("agent.stop", json!({"session_id": session["session_id"]}));
+    let told = telling.finish(&mut client);
+    assert_eq!(told.reason(), "cancelled");
+    assert_eq!(told.text(), "waitingrefused: the message is being stopped");
+    let listed = other.ok("exec.list", json!({"session_id": session["session_id"]}));
+    assert_eq!(listed["executions"], json!([]));
+}
+
+#[test]
 fn a_message_that_waits_for_a_person_is_stopped_and_the_question_withdrawn() {
     let daemon = daemon();
     let (mut client, mut operator) = (daemon.client(), subscribe(&daemon));

@@ -109,3 +109,19 @@ fn a_call_comes_again_with_the_answer() {
     assert_eq!(done["structuredContent"]["exit_code"], 0, "{done}");
     assert!(std::path::Path::new(&file).exists());
 }
+
+/// A yes that its bearer may not give is no failure of the command: it waits for somebody who may.
+#[test]
+fn an_answer_that_is_not_taken_leaves_it_to_others() {
+    let daemon = with_rules();
+    let (file, command) = touch(&daemon);
+    let token = daemon.token("agent", json!({}))["token"].as_str().unwrap().to_string();
+    let mut client = Client::introduced_with(&daemon, json!({"elicitation": {}}), &token);
+    client.answers = Box::new(|_| json!({"action": "accept", "content": {"decision": "run it"}}));
+    let (text, pending) = client.call("exec_command", command);
+    assert!(text.starts_with("approval_pending"), "{text}");
+    assert!(!std::path::Path::new(&file).exists());
+    approve_elsewhere(&daemon, &pending);
+    let (_, done) = client.call("wait", json!({"execution_id": pending["execution_id"]}));
+    assert_eq!(done["exit_code"], 0);
+}

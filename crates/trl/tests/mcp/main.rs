@@ -8,7 +8,7 @@ mod http;
 mod tools;
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 use trl_testkit::{Builder, Daemon};
@@ -37,7 +37,10 @@ struct Client {
 
 impl Client {
     fn start(daemon: &Daemon) -> Self {
-        let mut command = daemon.command();
+        Self::of(daemon, daemon.command())
+    }
+
+    fn of(daemon: &Daemon, mut command: Command) -> Self {
         command
             .arg("--socket")
             .arg(daemon.socket())
@@ -52,7 +55,18 @@ impl Client {
     }
 
     fn introduced(daemon: &Daemon, capabilities: Value) -> Self {
-        let mut client = Self::start(daemon);
+        Self::start(daemon).introduce(capabilities)
+    }
+
+    /// The same with this token.
+    fn introduced_with(daemon: &Daemon, capabilities: Value, token: &str) -> Self {
+        let mut command = daemon.command();
+        command.env("TRL_AUTH_TOKEN", token);
+        Self::of(daemon, command).introduce(capabilities)
+    }
+
+    fn introduce(self, capabilities: Value) -> Self {
+        let mut client = self;
         let hello = json!({
             "protocolVersion": "2025-06-18",
             "capabilities": capabilities,

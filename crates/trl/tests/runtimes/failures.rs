@@ -103,6 +103,31 @@ fn a_session_that_nobody_wants_any_more_when_its_link_is_back_is_not_left_there(
     assert_eq!(get(&mut operator, "box")["sessions"], 0);
 }
 
+/// Said yes to, and not begun: the shell that is to say once more what its names stand for is out of reach.
+#[test]
+fn what_was_approved_and_has_not_begun_can_be_cancelled() {
+    let daemon = patient();
+    daemon.dir().file("config/trl/approvals.yaml", "default: allow\nrules:\n- ask: [touch]\n");
+    daemon.add_relay("box", json!({}));
+    let mut session = session(&daemon, "box");
+    let made = daemon.dir().text("made");
+    let mut operator = daemon.operator();
+    operator.ok("events.subscribe", json!({}));
+    let run = session.start(&format!("touch {made}"), json!({}));
+    let asked = operator.event("hitl.requested");
+    let request = operator.ok("hitl.get", json!({"request_id": asked["request_id"]}));
+    let [engine] = engines().try_into().unwrap();
+    signal(engine, Signal::STOP);
+    let (id, digest) = (&request["request_id"], &request["digest"]);
+    operator.ok("hitl.respond", json!({"request_id": id, "digest": digest, "decision": "approve"}));
+    let cancelled = operator.ok("exec.cancel", json!({"execution_id": request["execution_id"]}));
+    assert_eq!(cancelled["cancelled"], true, "{cancelled}");
+    signal(engine, Signal::CONT);
+    assert!(session.finish(run).unwrap().json["cancelled"] == true);
+    assert_eq!(session.run("echo on").out(), "on\n");
+    assert!(!std::path::Path::new(&made).exists());
+}
+
 #[test]
 fn an_engine_that_is_killed_takes_its_sessions_along_and_they_can_be_opened_again() {
     let daemon = patient();

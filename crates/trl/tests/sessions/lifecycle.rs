@@ -2,7 +2,8 @@
 
 use rustix::process::Signal;
 use trl_testkit::{
-    Builder, Session, Shell, Value, descendants, json, process, procs_matching, sleeper, wait_gone,
+    Builder, Session, Shell, Value, descendants, eventually, json, process, procs_matching, sleeper,
+    wait_gone,
 };
 
 use crate::{builder, daemon};
@@ -244,6 +245,8 @@ fn clones_end_before_another_takes_over_in_their_place() {
         // it waits for the rollback point after the last of them
         session.run("true");
         process::signal(main, Signal::KILL);
+        // Until then it might still take an order to its grave.
+        eventually("it is dead", || process::is_gone(main));
         process::signal(keeper, Signal::CONT);
         assert_eq!(session.run("echo $x").out(), "6\n", "{shell:?}");
         let shells = process::below(keeper).into_iter().filter(|p| !p.is_zombie()).count();

@@ -72,7 +72,12 @@ impl Call<'_> {
             return Err(storage(error));
         }
         talk.set_current(Arc::clone(&record));
-        talk.say(Word::Message(Arc::clone(&record)));
+        if !talk.say(Word::Message(Arc::clone(&record))) {
+            // The session ended while this was written down.
+            let reason = self.client.server.unfinished();
+            record.end(reason, None).await;
+            record.publish(reason, None);
+        }
         Ok(record)
     }
 

@@ -9,7 +9,7 @@ use trl_acp::{Call, Exit, Reply};
 use trl_core::Manager;
 use trl_core::approval::{Answer, Asked};
 use trl_core::execution::Execution;
-use trl_core::manager::{Aside, Streams, What};
+use trl_core::manager::{Aside, What};
 use trl_core::session::handle::Session;
 use trl_core::session::messages::Stdin;
 use trl_core::session::spec::BesideRole;
@@ -18,10 +18,12 @@ use trl_files::{Files, Rel};
 use trl_proto::agent::{FileOp, OptionKind, Permission, PermissionOption, ToolCall, ToolContent, Update};
 use trl_proto::exec::{Approval, CancelParams};
 use trl_proto::hitl::{RequestState, Scope};
+use trl_proto::start::StderrTo;
 use trl_proto::{Error, ErrorCode, MessageId};
 
 use super::super::Server;
 use super::super::files::asked::{Change, Waits, Withdrawn};
+use super::super::files::calls::contents;
 use super::super::files::{Doing, Lane, Target, Usable, told};
 use super::super::principal::Principal;
 use super::news::{Happened, News};
@@ -97,7 +99,7 @@ impl Hands {
                     env: env.into_iter().collect(),
                     working_dir: cwd,
                     stdin: Stdin::Null,
-                    streams: Streams::Joined,
+                    stderr: StderrTo::Stdout,
                     max_output_bytes: most_bytes.map(|most| most.clamp(1 << 10, 16 << 20)),
                     approval: Approval::Wait,
                 };
@@ -147,7 +149,7 @@ impl Hands {
     async fn write(&self, path: &str, content: String) -> Result<(), Error> {
         let usable = self.files(Doing::Writing).await?;
         let place = within(&usable.files, path)?;
-        let shown = format!(" ({} bytes)", content.len());
+        let shown = contents(content.as_bytes());
         let how = How { parents: Parents::Make, ..How::default() };
         let work = move |files: &Files| files.write(&place, content.as_bytes(), &how).map(drop);
         let change = Change { lane: Lane::Quick, shown, mode: Approval::Wait, work };
@@ -258,14 +260,17 @@ fn choose(options: &[PermissionOption], state: RequestState, scope: Scope) -> Re
     found.map_or(Reply::Withdrawn, |option| Reply::Chosen(option.option_id.clone()))
 }
 
-/// What a person decides on: the title alone may say anything.
+/// What a person decides on: the title alone may say anything. What is not shown whole is known by its digest, so that a yes is
+/// to this and nothing else.
 fn shown(call: &ToolCall) -> String {
     let mut shown = call.tool_kind.clone().unwrap_or_else(|| "tool".into());
     shown.push_str(": ");
     shown.push_str(call.title.as_deref().unwrap_or("something"));
     for content in call.content.iter().flatten() {
         match content {
-            ToolContent::Diff { path, .. } => shown.push_str(&format!("\nchanges {path}")),
+            ToolContent::Diff { path, new_text, .. } => {
+                shown.push_str(&format!("\nchanges {path}{}", contents(new_text.as_bytes())));
+            }
             ToolContent::Text { text } => shown.push_str(&format!("\n{text}")),
             ToolContent::Terminal { .. } | ToolContent::Other { .. } => {}
         }
@@ -273,7 +278,10 @@ fn shown(call: &ToolCall) -> String {
     if let Some(input) = &call.raw_input {
         shown.push_str(&format!("\n{input}"));
     }
-    shown.chars().take(LONGEST_SHOWN).collect()
+    match shown.char_indices().nth(LONGEST_SHOWN) {
+        None => shown,
+        Some((end, _)) => format!("{}...{}", &shown[..end], contents(shown.as_bytes())),
+    }
 }
 
 /// What needs no shell to be read.
@@ -359,5 +367,19 @@ mod tests {
             ..ToolCall::default()
         };
         assert_eq!(shown(&call), "execute: Run a command\n{\"command\":\"rm -r /\"}");
+    }
+
+    /// Another text of the same length, and another end beyond what is shown, are something else.
+    #[test]
+    fn what_is_not_shown_whole_is_told_apart() {
+        let edit = |new_text: &str, input: &str| {
+            let content = ToolContent::Diff { path: "a".into(), old_text: None, new_text: new_text.into() };
+            let raw_input = Some(serde_json::json!(input));
+            shown(&ToolCall { content: Some(vec![content]), raw_input, ..ToolCall::default() })
+        };
+        assert_ne!(edit("one", ""), edit("two", ""));
+        let long = "é".repeat(LONGEST_SHOWN);
+        let (first, second) = (edit("", &format!("{long}1")), edit("", &format!("{long}2")));
+        assert!(first != second && first.chars().count() < LONGEST_SHOWN + 60, "{first}");
     }
 }

@@ -33,6 +33,7 @@ use std::time::Instant;
 use tokio::sync::{mpsc, watch};
 use trl_core::session::handle::Session;
 use trl_proto::SessionId;
+use trl_proto::agent::StopReason;
 
 use self::news::Word;
 use self::record::Record;
@@ -117,10 +118,17 @@ impl Agents {
     }
 }
 
+impl Server {
+    /// What a message came to whose session is over: the daemon ended, or somebody ended the session.
+    fn unfinished(&self) -> StopReason {
+        if self.stop.borrow().is_some() { StopReason::Interrupted } else { StopReason::Cancelled }
+    }
+}
+
 impl Talk {
-    fn say(&self, word: Word) {
-        // Its task is there as long as the session is.
-        let _ = self.words.send(word);
+    /// Whether it is heard: its task is there as long as the session is.
+    fn say(&self, word: Word) -> bool {
+        self.words.send(word).is_ok()
     }
 
     /// The newest message since the session was opened.

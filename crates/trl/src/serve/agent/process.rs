@@ -3,20 +3,22 @@
 //! 1. [`Process::start`] has it started and returns at once; what becomes of it is [heard](Happened).
 //! 2. One task reads its stdout and then waits for its end, so that its last words come before that. It is read no faster than
 //!    they are dealt with: a flood waits in the pipe.
-//! 3. Another writes to its stdin. An agent that does not read holds nobody up.
+//! 3. Another writes to its stdin. An agent that does not read holds nobody up, and is given up when too much waits for it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 use trl_acp::{Dialogue, Line, Lines};
 use trl_core::Manager;
 use trl_core::execution::Execution;
-use trl_core::manager::{Aside, Caller, Streams, What};
+use trl_core::manager::{Aside, Caller, What};
 use trl_core::session::handle::Session;
 use trl_core::session::messages::{AfterInput, Manner, Message, Stdin};
 use trl_core::session::spec::BesideRole;
 use trl_proto::agent::AgentName;
 use trl_proto::exec::Approval;
+use trl_proto::start::StderrTo;
 use trl_proto::{Error, SessionId};
 
 use super::hands::Commands;
@@ -25,6 +27,8 @@ use super::own_shell::Told;
 
 /// A longer line is no message.
 const LONGEST_LINE: usize = 16 << 20;
+/// What waits for it to be read: a few of the longest replies there can be.
+const MOST_UNREAD: usize = 128 << 20;
 /// Bytes read at once.
 const CHUNK: usize = 64 * 1024;
 /// Of its stderr, when it did not end well.
@@ -35,6 +39,8 @@ pub(super) struct Process {
     host: SessionId,
     execution: Arc<Execution>,
     input: mpsc::UnboundedSender<Vec<u8>>,
+    /// Bytes of that it has not taken.
+    unread: Arc<AtomicUsize>,
     pub(super) dialogue: Dialogue,
     pub(super) name: AgentName,
     /// What it calls the conversation.
@@ -65,19 +71,22 @@ impl Process {
             env,
             working_dir: Some(working_dir),
             stdin: Stdin::Open(Vec::new()),
-            streams: Streams::Apart,
+            stderr: StderrTo::Stderr,
             max_output_bytes: None,
             approval: Approval::Wait,
         };
         let (execution, host) = manager.start_beside(session, aside, caller).await?;
         let (input, lines) = mpsc::unbounded_channel();
+        let unread = Arc::new(AtomicUsize::new(0));
         tokio::spawn(read(Arc::clone(&execution), news));
-        tokio::spawn(write(Arc::clone(manager), Arc::clone(&execution), host.clone(), lines));
+        let place = (Arc::clone(manager), host.clone());
+        tokio::spawn(write(place, Arc::clone(&execution), lines, Arc::clone(&unread)));
         Ok(Self {
             manager: Arc::clone(manager),
             host,
             execution,
             input,
+            unread,
             dialogue: Dialogue::default(),
             name: AgentName::default(),
             session: None,
@@ -88,8 +97,14 @@ impl Process {
     }
 
     pub(super) fn write(&self, line: Vec<u8>) {
+        self.unread.fetch_add(line.len(), Ordering::Relaxed);
         // The task that writes ends with the process.
         let _ = self.input.send(line);
+    }
+
+    /// Whether it asks for more and more and takes none of it.
+    pub(super) fn is_deaf(&self) -> bool {
+        self.unread.load(Ordering::Relaxed) > MOST_UNREAD
     }
 
     /// The end of what it wrote to stderr.
@@ -154,21 +169,23 @@ async fn read(execution: Arc<Execution>, news: News) {
 }
 
 async fn write(
-    manager: Arc<Manager>,
+    (manager, host): (Arc<Manager>, SessionId),
     execution: Arc<Execution>,
-    host: SessionId,
     mut lines: mpsc::UnboundedReceiver<Vec<u8>>,
+    unread: Arc<AtomicUsize>,
 ) {
     if execution.wait_started().await.is_err() {
         return;
     }
     let Ok(session) = manager.find(&host) else { return };
     while let Some(bytes) = lines.recv().await {
+        let size = bytes.len();
         let (reply, written) = oneshot::channel();
         let then = AfterInput::KeepOpen;
         let input = Message::Input { execution: execution.id.clone(), bytes, then, reply };
         if session.send(input).await.is_err() || !matches!(written.await, Ok(Ok(()))) {
             return;
         }
+        unread.fetch_sub(size, Ordering::Relaxed);
     }
 }

@@ -51,7 +51,10 @@ impl Record {
             inner: Mutex::default(),
             news: Notify::new(),
             store: store.cloned(),
-            redactor: session.redactor(),
+            redactor: match session.agent().and_then(|agent| agent.env.as_ref()) {
+                Some(env) => session.redactor_for(env),
+                None => session.redactor(),
+            },
         })
     }
 

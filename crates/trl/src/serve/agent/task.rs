@@ -48,7 +48,7 @@ const AHEAD: usize = 64;
 const TICK: Duration = Duration::from_millis(50);
 const MOST_TICKS: u32 = 20;
 /// Questions of one message that may be open at once.
-const MOST_OPEN: usize = 256;
+const MOST_OPEN: usize = 64;
 
 /// A message that is being worked on.
 struct Work {
@@ -124,13 +124,13 @@ impl Runner {
         }
         // The session is over, and with it all that stood beside it.
         self.let_go(Manner::Forced);
+        words.close();
         while let Ok(word) = words.try_recv() {
             if let (Word::Message(record), true) = (word, self.work.is_none()) {
                 self.work = Some(Work::new(record, None));
             }
         }
-        let ending = self.server.stop.borrow().is_some();
-        self.finish(if ending { StopReason::Interrupted } else { StopReason::Cancelled }, None).await;
+        self.finish(self.server.unfinished(), None).await;
         self.server.agents.leave(&self.talk);
     }
 
@@ -318,6 +318,10 @@ impl Runner {
         let Some(work) = self.work.take() else { return };
         self.start_by = None;
         work.questions.iter().for_each(AbortHandle::abort);
+        if let (Some(_), Some(process)) = (&work.stop, &self.process) {
+            // What was begun while the agent was being stopped.
+            process.commands.end_all(&self.server.manager);
+        }
         for request in &work.waits {
             self.server.manager.engine.desk.withdraw(request);
         }
@@ -384,6 +388,9 @@ impl Runner {
                 });
             }
         }
+        if self.process.as_ref().is_some_and(Process::is_deaf) {
+            self.fail("protocol", "the agent does not read what it is told".into(), None).await;
+        }
     }
 
     async fn exited(&mut self) {
@@ -428,6 +435,12 @@ impl Runner {
         let Some(work) = &mut self.work else {
             return process.write(process.dialogue.refuse(&id, "there is no message to do that for"));
         };
+        if work.stop.is_some() {
+            return process.write(match call {
+                Call::Permission { .. } => process.dialogue.answer(&id, Reply::Withdrawn),
+                _ => process.dialogue.refuse(&id, "the message is being stopped"),
+            });
+        }
         let Some((id, call)) = work.unsaid.keep(id, call, Instant::now()) else { return };
         self.serve(id, call);
     }
