@@ -445,6 +445,16 @@ mod tests {
         assert_eq!(near.stand().borrow().clone(), Stand::Up { greeting: Arc::from(*b"life 2") });
     }
 
+    /// One that takes no bytes says nothing either, and is given up although something is still being written to it.
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_is_stuck_is_given_up() {
+        let (near, _none) = side(Side::Near, 1);
+        let _strand = near.open(Urgency::Bulk).unwrap();
+        let (stuck, _held) = tokio::io::duplex(8);
+        let (reader, writer) = tokio::io::split(stuck);
+        assert!(matches!(near.carry(reader, writer).await, Cut::Silent));
+    }
+
     #[tokio::test]
     async fn an_end_for_good_reaches_every_strand() {
         let (near, _none) = side(Side::Near, 1);

@@ -357,6 +357,13 @@ impl Session {
         }
     }
 
+    /// Resolves when it is where its files are.
+    pub async fn appear(&self) -> Result<(), Error> {
+        let (reply, there) = oneshot::channel();
+        self.send(Message::Appear { reply }).await?;
+        there.await.unwrap_or_else(|_| Err(self.gone()))
+    }
+
     /// Whether nothing of it runs, what earlier commands left behind too.
     pub async fn is_at_rest(&self) -> bool {
         let (reply, answer) = oneshot::channel();

@@ -41,6 +41,10 @@ pub enum Message {
     Reset {
         reply: Reply<()>,
     },
+    /// It is to be where its files are, though nothing is run in it: one that was opened again may not be there yet.
+    Appear {
+        reply: Reply<()>,
+    },
     /// Is anything of it running, what earlier commands left too?
     IsAtRest {
         reply: oneshot::Sender<bool>,

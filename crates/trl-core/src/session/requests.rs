@@ -28,6 +28,8 @@ impl Task {
             Message::Input { execution, bytes, then, reply } => self.input(&execution, bytes, then, reply),
             Message::Signal { execution, signal, reply } => self.signal(&execution, signal, reply),
             Message::Reset { reply } => self.reset(reply),
+            // Its files are on this machine.
+            Message::Appear { reply } => drop(reply.send(Ok(()))),
             Message::IsAtRest { reply } => drop(reply.send(self.is_at_rest())),
             Message::Asked { execution, outcome } => self.asked(&execution, outcome),
             Message::Answered { request, answer } => self.answered(&request, answer),

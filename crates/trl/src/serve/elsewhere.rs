@@ -135,6 +135,7 @@ impl Call<'_> {
 
 async fn engine_of(session: &Session) -> Result<Arc<Far>, Error> {
     let Some(elsewhere) = &session.spec.elsewhere else { return Err(session.gone()) };
+    session.appear().await?;
     elsewhere.runtime.engine(session.spec.id.as_str()).await
 }
 

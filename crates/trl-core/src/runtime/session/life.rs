@@ -60,6 +60,7 @@ pub(crate) fn spawn(
         from,
         restore_reply: None,
         captures: Vec::new(),
+        appearing: Vec::new(),
         heard: Confidences::default(),
         taken_at,
         keep_at: None,
@@ -172,6 +173,7 @@ impl Task {
         }
         self.early.drain(..).for_each(|early| early.refuse(&error));
         self.front.refuse_all(&error);
+        self.appearing.drain(..).for_each(|reply| drop(reply.send(Err(error.clone()))));
         // One that was open before can be tried again.
         let into = if self.created.is_some() { Ending::Terminated } else { Ending::Closed };
         self.plan_end(into, format!("it could not be started: {}", error.message));

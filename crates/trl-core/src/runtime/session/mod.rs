@@ -74,6 +74,8 @@ pub(crate) struct Task {
     from: Option<Box<Checkpoint>>,
     restore_reply: Option<Reply<Restoration>>,
     captures: Vec<Reply<Captured>>,
+    /// Who waits for it to be there.
+    appearing: Vec<Reply<()>>,
     heard: Confidences,
     /// Commands it had run when its state was last taken.
     taken_at: u64,

@@ -34,6 +34,12 @@ impl Task {
                 self.pass_on(&execution, Method::ExecSignal, &params, Asked::Count(reply));
             }
             Message::Reset { reply } => self.reset(reply),
+            Message::Appear { reply } => {
+                self.appearing.push(reply);
+                if matches!(self.phase, Phase::Absent) {
+                    self.reach();
+                }
+            }
             Message::IsAtRest { reply } => self.look_for_rest(reply),
             Message::Asked { execution, outcome } => self.asked(&execution, outcome),
             Message::Answered { request, answer } => self.answered(&request, answer),
@@ -64,6 +70,9 @@ impl Task {
     pub(super) fn go_on(&mut self) {
         if matches!(self.phase, Phase::Absent) && !self.front.queue.is_empty() {
             self.reach();
+        }
+        if !matches!(self.phase, Phase::Absent | Phase::Reaching(_) | Phase::Creating { .. } | Phase::Over) {
+            self.appearing.drain(..).for_each(|reply| drop(reply.send(Ok(()))));
         }
         while matches!(self.phase, Phase::Idle) && self.front.held.is_none() {
             if self.ending.is_some() {
