@@ -10,6 +10,15 @@ pub fn outlive_full_files() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
+/// What is made for the user can be used by the user, whatever the umask of whoever started this.
+///
+/// Must be called while the process has one thread.
+pub fn spare_the_owner() {
+    use rustix::fs::Mode;
+    let mask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    rustix::process::umask(mask & !Mode::RWXU);
+}
+
 /// Overwrites and removes an environment variable, so that the system no longer shows it.
 ///
 /// Must be called while the process has one thread.

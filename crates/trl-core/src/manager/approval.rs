@@ -50,6 +50,8 @@ pub(super) struct Fresh<'a> {
     pub(super) working_dir: &'a str,
     pub(super) boundary: ApprovalBoundary,
     pub(super) mode: Approval,
+    /// How to start it when this daemon is gone.
+    pub(super) plan: Option<Plan>,
     /// Knows its secrets.
     pub(super) redactor: &'a Redactor,
 }
@@ -164,6 +166,7 @@ impl Manager {
             working_dir: &spec.working_dir,
             boundary: spec.approval_boundary(),
             mode,
+            plan: None,
             redactor: &spec.redactor().unwrap_or_default(),
         };
         self.gate(fresh, caller).await
@@ -180,10 +183,12 @@ impl Manager {
             judging: Judging::ByRules,
             standing: Standing::Outside,
         };
-        let opened = self.open(&id, None, &caller, detached.checkpoint.as_ref()).await;
-        let outcome = match opened {
-            Ok(session) => self.order_approved(&session, &request, detached.plan).await,
-            Err(error) => Err(error),
+        let outcome = match detached.plan {
+            Plan { start: Some(start), .. } => self.start_approved(start, &request, &caller).await,
+            plan => match self.open(&id, None, &caller, detached.checkpoint.as_ref()).await {
+                Ok(session) => self.order_approved(&session, &request, plan).await,
+                Err(error) => Err(error),
+            },
         };
         if let Err(error) = outcome {
             tracing::error!(requestId = %request.request_id, sessionId = %id, %error, "an approved command could not be run");
@@ -413,7 +418,7 @@ fn asking(fresh: &Fresh<'_>, judgement: Judgement, rules: Arc<Rules>, caller: &C
         env: fresh.env.clone(),
         alone: fresh.env.is_empty(),
         mode: fresh.mode,
-        plan: None,
+        plan: fresh.plan.clone(),
         redactor: fresh.redactor.clone(),
         permission: None,
     }

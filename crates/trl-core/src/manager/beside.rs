@@ -93,6 +93,7 @@ impl Manager {
                     working_dir: &spec.working_dir,
                     boundary: spec.approval_boundary(),
                     mode: aside.approval,
+                    plan: None,
                     redactor: &spec.redactor().unwrap_or_default(),
                 };
                 self.gate(fresh, caller).await?

@@ -11,18 +11,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use trl_proto::exec::{Approval, RunParams};
+use trl_proto::exec::{Approval, OnDisconnect, RunParams};
+use trl_proto::hitl::ApprovalRequest;
 use trl_proto::runtime::HOST;
 use trl_proto::session::CreateParams;
 use trl_proto::start::{StartParams, StartStdin, StderrTo, StdinName, Umask};
 use trl_proto::text::decode;
-use trl_proto::{Error, terminal};
+use trl_proto::{Error, SessionId, terminal};
 
 use super::approval::{Brought, Fresh, Gate, Later};
 use super::executions::{Caller, checked_output_bytes, foreign_runtime, foreign_sandbox};
 use super::idempotency::Claim;
 use super::{CaseWish, Manager};
-use crate::approval::{Answer, Subject, refusal};
+use crate::approval::{Answer, Plan, Subject, refusal};
 use crate::case::Case;
 use crate::execution::{Early, Execution, Place};
 use crate::output::Log;
@@ -92,16 +93,34 @@ impl Manager {
             return Err(Error::invalid("`queue` is for a session; a fresh process waits for nobody"));
         }
         match stdin(&params)? {
-            Onto::Pipes(stdin) => self.start_on_pipes(params, stdin, caller, announce).await,
+            Onto::Pipes(stdin) => self.start_on_pipes((params, stdin), caller, None, announce).await,
             Onto::Terminal(first) => self.start_on_terminal(params, first, caller, announce).await,
         }
     }
 
+    /// What a person said yes to when the daemon that had asked was gone.
+    pub(super) async fn start_approved(
+        self: &Arc<Self>,
+        start: serde_json::Value,
+        request: &ApprovalRequest,
+        caller: &Caller,
+    ) -> Result<(), Error> {
+        let params: StartParams = serde_json::from_value(start)
+            .map_err(|e| Error::internal(format!("kept, and not understood: {e}")))?;
+        match stdin(&params)? {
+            Onto::Pipes(stdin) => {
+                self.start_on_pipes((params, stdin), caller, Some(request), |_| {}).await.map(drop)
+            }
+            Onto::Terminal(_) => Err(Error::invalid("its terminal is gone")),
+        }
+    }
+
+    /// `approved`: nobody needs to be asked, and it is to be the execution that this was about.
     async fn start_on_pipes(
         self: &Arc<Self>,
-        params: StartParams,
-        stdin: Stdin,
+        (params, stdin): (StartParams, Stdin),
         caller: &Caller,
+        approved: Option<&ApprovalRequest>,
         announce: impl FnOnce(&Arc<Execution>),
     ) -> Result<Arc<Execution>, Error> {
         if params.cols.is_some() || params.rows.is_some() {
@@ -112,6 +131,7 @@ impl Manager {
         let (shown, argv) = words(&params, case.as_deref())?;
         let text = params.command.as_ref().map(|_| argv[0].clone());
         let mode = params.approval.unwrap_or_default();
+        let plan = plan(&params);
         let own_env = self.names_of(&brought(&params, case.as_deref()));
         let asked_argv = argv.clone();
         let create = CreateParams {
@@ -142,7 +162,15 @@ impl Manager {
                 *reads = Reads::Nothing;
             }
         }
-        let execution = spec.execution(&shown, (self.engine.log(bytes), self.engine.log(bytes)));
+        let logs = (self.engine.log(bytes), self.engine.log(bytes));
+        let execution = match approved {
+            None => spec.execution(&shown, logs),
+            Some(request) => {
+                let case = spec.case.clone();
+                spec.adopt(request.session_id.clone().unwrap_or_else(SessionId::random), case);
+                spec.execution_again(request.execution_id.clone(), &shown, logs)
+            }
+        };
         announce(&execution);
         let fresh = Fresh {
             owner: &caller.name,
@@ -158,10 +186,15 @@ impl Manager {
             working_dir: &spec.working_dir,
             boundary: spec.approval_boundary(),
             mode,
+            plan,
             redactor: &spec.redactor().unwrap_or_default(),
         };
-        let gate = self.gate(fresh, caller).await?;
-        let order = Order::direct(Arc::clone(&execution), stdin, spec.timeout);
+        let gate = match approved {
+            None => self.gate(fresh, caller).await?,
+            Some(_) => Gate::Open,
+        };
+        let mut order = Order::direct(Arc::clone(&execution), stdin, spec.timeout);
+        order.clearance.request = approved.map(|request| request.request_id.clone());
         match gate {
             Gate::Open => {
                 self.engine.executions.add(&execution);
@@ -271,6 +304,15 @@ impl Manager {
         });
         Ok(execution)
     }
+}
+
+/// How another daemon could start it. Secrets and input are not kept, and nobody would be there whose going is to end it.
+fn plan(params: &StartParams) -> Option<Plan> {
+    let whole = params.secret_env.is_none() && !matches!(params.stdin, Some(StartStdin::Bytes(_)));
+    let alone = params.follow != Some(true) && params.on_disconnect != Some(OnDisconnect::Cancel);
+    let start = StartParams { approval: None, idempotency_key: None, ..params.clone() };
+    let start = serde_json::to_value(start).ok().filter(|_| whole && alone)?;
+    Some(Plan { start: Some(start), ..Plan::default() })
 }
 
 async fn end_in_time(terminal: Arc<Terminal>, execution: Arc<Execution>, timeout: Duration, grace: Duration) {

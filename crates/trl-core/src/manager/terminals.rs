@@ -68,6 +68,7 @@ impl Manager {
                 spec.elsewhere.as_ref().is_some_and(|elsewhere| elsewhere.is_apart),
             ),
             mode,
+            plan: None,
             redactor: &spec.secrets.redactor_with(spec.env.iter()).unwrap_or_default(),
         };
         match self.gate(fresh, caller).await? {

@@ -153,11 +153,9 @@ impl Body {
                 (argv.clone(), [stdin, path("o"), stderr], *umask)
             }
         };
-        let mut env = spec.environ();
-        env.push([b"PWD=", cwd.as_bytes()].concat());
         let request = Request::Spawn(Spawn {
             argv: argv.into_iter().map(String::into_bytes).collect(),
-            env,
+            env: spec.environ(cwd),
             cwd: cwd.as_bytes().to_vec(),
             stdio,
             session_dir: self.files.base().as_os_str().as_bytes().to_vec(),

@@ -283,5 +283,6 @@ fn plan(order: &Order) -> Option<Plan> {
         env: order.around.env.clone(),
         working_dir: order.around.working_dir.clone(),
         timeout_s: order.timeout.as_secs_f64(),
+        start: None,
     })
 }

@@ -390,9 +390,9 @@ impl Spec {
         adds.then(|| self.secrets.redactor_with(self.env.iter().chain(env))).flatten()
     }
 
-    /// `KEY=value` items for execve.
-    pub fn environ(&self) -> Vec<Vec<u8>> {
-        environ(&self.env, &self.secrets)
+    /// `KEY=value` items for execve, in this directory.
+    pub fn environ(&self, cwd: &str) -> Vec<Vec<u8>> {
+        environ(&self.env, &self.secrets, cwd)
     }
 
     pub fn env_keys(&self) -> Vec<String> {
@@ -467,11 +467,12 @@ impl Asked {
     }
 }
 
-/// `KEY=value` items for execve; secrets win.
-pub fn environ(env: &Env, secrets: &Secrets) -> Vec<Vec<u8>> {
+/// `KEY=value` items for execve; secrets win, and `PWD` is where it really begins.
+pub fn environ(env: &Env, secrets: &Secrets, cwd: &str) -> Vec<Vec<u8>> {
     let mut all: BTreeMap<&str, &str> = env.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let secrets = secrets.values.lock().unwrap_or_else(PoisonError::into_inner);
     all.extend(secrets.iter().map(|(k, v)| (k.as_str(), v.as_str())));
+    all.insert("PWD", cwd);
     all.into_iter().map(|(k, v)| format!("{k}={v}").into_bytes()).collect()
 }
 

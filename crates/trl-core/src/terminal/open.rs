@@ -41,11 +41,9 @@ pub(super) fn open(engine: &Engine, terminal: &Terminal) -> io::Result<Opened> {
             Some(Box::new(sandbox.plan(&[Path::new(OsStr::from_bytes(&device))])))
         }
     };
-    let mut env = spec.environ();
-    env.push([b"PWD=", spec.working_dir.as_bytes()].concat());
     let order = Request::Spawn(Spawn {
         argv: spec.argv.iter().map(|a| a.as_bytes().to_vec()).collect(),
-        env,
+        env: spec.environ(),
         cwd: spec.working_dir.as_bytes().to_vec(),
         stdio: [device.clone(), device.clone(), device],
         session_dir: dir.as_os_str().as_bytes().to_vec(),

@@ -160,13 +160,21 @@ impl Spec {
 
     /// `KEY=value` items for execve.
     pub fn environ(&self) -> Vec<Vec<u8>> {
-        environ(&self.env, &self.secrets)
+        environ(&self.env, &self.secrets, &self.working_dir)
     }
 
     pub fn env_keys(&self) -> Vec<String> {
         let names: std::collections::BTreeSet<&String> =
             self.env.keys().chain(self.secrets.names()).collect();
         names.into_iter().cloned().collect()
+    }
+}
+
+/// The size a terminal can have that comes closest.
+pub fn nearest_size(size: Size) -> Size {
+    Size {
+        cols: size.cols.clamp(*COLS.start(), *COLS.end()),
+        rows: size.rows.clamp(*ROWS.start(), *ROWS.end()),
     }
 }
 

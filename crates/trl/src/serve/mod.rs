@@ -233,6 +233,7 @@ fn prepare(
             .ok_or_else(|| ServeError::SocketDir("no token could be made".into()))?,
     };
     harden::wipe_env(TOKEN_VARIABLE);
+    harden::spare_the_owner();
     harden::outlive_full_files();
     harden::make_undumpable().map_err(ServeError::io("hiding the daemon's memory"))?;
     harden::adopt_orphans().map_err(ServeError::io("adopting orphans"))?;

@@ -56,3 +56,32 @@ fn an_answer_is_on_the_disk_before_anybody_hears_of_it() {
         daemon.kill9();
     }
 }
+
+/// A fresh process has no session to wait in: what it was to be is kept with the question.
+#[test]
+fn a_fresh_process_that_nobody_waits_for_runs_on_a_yes_after_a_restart() {
+    for crash in [true, false] {
+        let mut daemon = daemon();
+        let mut operator = subscribe(&daemon);
+        let dir = daemon.dir().dir("work").display().to_string();
+        let start = json!({"command": "id -u >made; umask", "approval": "return", "working_dir": dir, "umask": "0077"});
+        let asked = daemon.client().ok("exec.start", start);
+        let request = next_request(&mut operator);
+        if crash {
+            daemon.kill9();
+        } else {
+            daemon.stop();
+        }
+        daemon.relaunch();
+        let mut operator = daemon.operator();
+        let answer =
+            json!({"request_id": request["request_id"], "digest": request["digest"], "decision": "approve"});
+        operator.ok("hitl.respond", answer);
+        let mut agent = daemon.client();
+        let id = &asked["execution_id"];
+        trl_testkit::eventually("it runs", || agent.call("exec.wait", json!({"execution_id": id})).is_ok());
+        let done = agent.ok("exec.result", json!({"execution_id": id}));
+        assert_eq!((&done["exit_code"], &done["stdout"]), (&json!(0), &json!("0077\n")), "crash: {crash}");
+        assert!(daemon.dir().join("work/made").exists());
+    }
+}

@@ -44,6 +44,9 @@ fn the_real_shell_goes_on_alone_when_that_is_said() {
     let mut wrong = bash(&daemon, "echo not here");
     let wrong = said(wrong.env("TRL_SH_FALLBACK", "1").env("TRL_SH_CASE", "no-such-case"));
     assert_eq!((wrong.code, wrong.out.as_str()), (Some(126), ""), "{wrong:?}");
+    let mut wrong = bash(&daemon, "echo not here");
+    let wrong = said(wrong.env("TRL_SH_FALLBACK", "1").env("TRL_AUTH_TOKEN", "no-such-token"));
+    assert_eq!((wrong.code, wrong.out.as_str()), (Some(126), ""), "{wrong:?}");
 }
 
 #[test]

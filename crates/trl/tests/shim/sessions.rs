@@ -54,6 +54,22 @@ fn arguments_input_and_signals_work_there_too() {
     assert_eq!(ok(&mut inside(&daemon, "work", "echo $a")), "one\n");
 }
 
+/// What is one command's alone is not left behind for the next, and what is for one shell is not read by another.
+#[test]
+fn arguments_are_one_commands_and_another_shell_is_not_the_sessions() {
+    let daemon = daemon();
+    ok(&mut inside(&daemon, "work", "cd /usr; X=1"));
+    assert_eq!(
+        ok(inside(&daemon, "work", "echo \"$0|$*|$PWD\"").args(["zero", "a", "b"])),
+        "zero|a b|/usr\n"
+    );
+    assert_eq!(ok(&mut inside(&daemon, "work", "echo $#$X")), "01\n");
+    let mut zsh = shim(&daemon, "zsh");
+    zsh.args(["-c", "a=(x y); echo $a[1] ${X-none}"]).env("TRL_SH_SESSION", "work");
+    assert_eq!(ok(&mut zsh), "x none\n");
+    assert_eq!(named(&daemon, "work").len(), 1);
+}
+
 /// Nobody waits for anybody, and nobody is turned away.
 #[test]
 fn what_comes_while_it_is_busy_runs_beside_it() {

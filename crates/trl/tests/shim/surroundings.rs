@@ -52,6 +52,17 @@ fn the_umask_is_the_callers() {
     }
 }
 
+/// Once, wherever a shell looks for it.
+#[test]
+fn the_directory_is_in_the_environment_once() {
+    let daemon = daemon();
+    for shell in ["bash", "zsh", "dash"] {
+        let mut command = shim(&daemon, shell);
+        command.args(["-c", "tr '\\0' '\\n' </proc/$$/environ | grep -c ^PWD="]).env("PWD", "/nowhere");
+        assert_eq!(ok(&mut command), "1\n", "{shell}");
+    }
+}
+
 #[test]
 fn fewer_variables_go_when_that_is_said() {
     let daemon = daemon();

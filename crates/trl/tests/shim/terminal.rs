@@ -9,8 +9,12 @@ use super::{links, there};
 
 /// We, on a terminal that script(1) makes; what it shows comes through a pipe.
 fn on_terminal(daemon: &Daemon, text: &str) -> Child {
+    on_terminal_of(daemon, "cols 91 rows 17", text)
+}
+
+fn on_terminal_of(daemon: &Daemon, size: &str, text: &str) -> Child {
     let mut command = there(daemon, "/usr/bin/script");
-    let line = format!("stty cols 91 rows 17; exec {} -c '{text}'", links(daemon).join("bash").display());
+    let line = format!("stty {size}; exec {} -c '{text}'", links(daemon).join("bash").display());
     command.args(["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh").env("TERM", "xterm");
     command.stdin(Stdio::piped()).spawn().unwrap()
 }
@@ -38,6 +42,19 @@ fn it_has_a_terminal_of_that_size_and_keys_are_its_own() {
     assert_eq!(child.wait().unwrap().code(), Some(7));
     let list = daemon.client().ok("exec.list", json!({}));
     assert!(list["executions"][0]["terminal_id"].is_string(), "{list}");
+}
+
+/// Terminals that programs make often have no size, and some have one that is none.
+#[test]
+fn a_terminal_of_no_size_will_do() {
+    let daemon = daemon();
+    for (size, shown) in
+        [("cols 0 rows 0", "24 80"), ("cols 1 rows 1", "1 2"), ("cols 3000 rows 40", "40 1000")]
+    {
+        let mut child = on_terminal_of(&daemon, size, "stty size");
+        assert!(until(&mut child.stdout.take().unwrap(), "\n").contains(shown), "{size}");
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
 }
 
 #[test]

@@ -244,7 +244,7 @@ impl Desk {
                 _ => None,
             }
         };
-        if let Some((.., checkpoint)) = &detached {
+        if let Some((Plan { start: None, .. }, _, checkpoint)) = &detached {
             elsewhere.may_run(&request, checkpoint.as_ref()).await?;
         }
         let request = self.settle(&request.request_id, verdict).await?;

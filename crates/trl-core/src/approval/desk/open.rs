@@ -59,6 +59,9 @@ pub struct Plan {
     pub env: Env,
     pub working_dir: Option<String>,
     pub timeout_s: f64,
+    /// Of a fresh process, which has no session to be run in: all that `exec.start` was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<serde_json::Value>,
 }
 
 /// What the store keeps beside the request.

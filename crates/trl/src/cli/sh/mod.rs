@@ -175,13 +175,21 @@ fn stand_in(called: &OsStr, words: Vec<OsString>, flags: &Flags, without: Withou
             trl_sys::signal::die_of(number);
             u8::try_from(128 + number).unwrap_or(NOT_RUN)
         }
-        Err(Trouble::NoDaemon(why)) if without == Without::RealShell => {
+        Err(Trouble::NoDaemon(why)) if without == Without::RealShell && !is_a_no(&why) => {
             say(&format!("{why}; going on with {} alone", again.path.display()));
             fail(&again.become_it(&given).into(), NOT_RUN)
         }
         Err(Trouble::NoDaemon(why)) => fail(&why.into(), NOT_RUN),
         Err(Trouble::Failed(why)) => fail(&why, NOT_RUN),
     }
+}
+
+/// A daemon is there, and will not: no reason to go on without it.
+fn is_a_no(why: &ReachError) -> bool {
+    matches!(
+        why,
+        ReachError::Client(ClientError::Refused(_) | ClientError::Token(_) | ClientError::Denied { .. })
+    )
 }
 
 /// A person at a prompt, and questions about the shell itself.
@@ -223,7 +231,8 @@ impl Caller {
 
 /// What the caller calls this directory, if that is what it is: a link may lead to it.
 fn working_dir() -> Result<String, Failure> {
-    let here = std::env::current_dir()?;
+    let here = std::env::current_dir()
+        .map_err(|e| Failure::Usage(format!("the directory this was started in cannot be used: {e}")))?;
     let place = |path: &Path| path.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
     let called = std::env::var_os("PWD").map(std::path::PathBuf::from);
     let called = called.filter(|dir| dir.is_absolute() && place(dir) == place(&here));

@@ -44,6 +44,13 @@ impl Shell {
         }
     }
 
+    /// Whether that is this shell, by its name as well: some are another one under another name.
+    pub(super) fn is(&self, path: &str) -> bool {
+        let path = Path::new(path);
+        let file = |path: &Path| path.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
+        path.file_name() == self.path.file_name() && file(path) == file(&self.path)
+    }
+
     /// Becomes it; what comes back is why not.
     pub(super) fn become_it(&self, words: &[OsString]) -> io::Error {
         Command::new(&self.path).arg0(&self.called).args(words).exec()

@@ -27,7 +27,7 @@ use super::words::Task;
 use super::{Caller, End, Trouble, say, session};
 use crate::cli::attach::without_answers;
 use crate::cli::failure::Failure;
-use crate::cli::{forward, quote, sandbox};
+use crate::cli::{forward, sandbox};
 use crate::client::{self, ClientError, Connection, Start};
 use crate::config::Config;
 
@@ -50,7 +50,7 @@ pub(super) async fn talk(config: &Config, caller: &Caller) -> Result<End, Troubl
         Seat::Terminal => Some(Tty::take().map_err(io)?),
         Seat::Pipes { .. } => None,
     };
-    let started = start(&client, config, caller, tty.as_ref().and_then(Tty::size)).await?;
+    let started = start(&client, config, caller, tty.as_ref().and_then(size_of)).await?;
     let stream = OutputStream::new(pushes, started, client.clone());
     let process = stream.process().clone();
     let request = stream.request_id().cloned();
@@ -63,6 +63,11 @@ pub(super) async fn talk(config: &Config, caller: &Caller) -> Result<End, Troubl
     }
     let job = Job { process, tty };
     job.watch(&mut signals, output).await
+}
+
+/// As a terminal of the daemon's can have it: some have none, or one that no program can use.
+fn size_of(tty: &Tty) -> Option<Size> {
+    tty.size().filter(|size| size.cols > 0 && size.rows > 0).map(trl_core::terminal::spec::nearest_size)
 }
 
 impl Caller {
@@ -93,14 +98,11 @@ impl Caller {
             return Ok(None);
         }
         let Some(command) = self.words.get(text) else { return Ok(None) };
-        let command = text_of(command.clone())?;
-        let arguments = self.words.get(text + 2..).unwrap_or_default();
-        if arguments.is_empty() {
-            return Ok(Some(command));
+        // Arguments are one command's, and a session's shell has its own.
+        match self.words.len() > text + 2 {
+            true => Ok(None),
+            false => text_of(command.clone()).map(Some),
         }
-        let mut set = vec!["set".into(), "--".into()];
-        set.extend(arguments.iter().cloned());
-        Ok(Some(format!("{}\n{command}", quote::shell_text(&set).map_err(Failure::Usage)?)))
     }
 }
 
@@ -120,7 +122,9 @@ async fn start(
     let mut working_dir = caller.working_dir.clone();
     if let Some(key) = key {
         let session = session::find(client, config, &key, caller).await?;
-        if let Some(started) = start_in(client, caller, &session).await? {
+        if caller.shell.is(&session.shell)
+            && let Some(started) = start_in(client, caller, &session).await?
+        {
             return Ok(started);
         }
         working_dir = session.working_dir;
@@ -239,7 +243,7 @@ impl Job {
     }
 
     async fn resize(&self) {
-        let Some(size) = self.tty.as_ref().and_then(Tty::size) else { return };
+        let Some(size) = self.tty.as_ref().and_then(size_of) else { return };
         let _gone = self.process.resize(size.cols, size.rows).await;
     }
 
