@@ -10,12 +10,24 @@ use crate::steps::Outcome;
 
 /// What is run.
 const SUITES: &str = "package(trl) & (binary(sessions) + binary(unified) + binary(terminals) + binary(approvals) \
-    + binary(checkpoints) + binary(history) + binary(claw_client) + (binary(catalogue) & test(/^bash::/)))";
+    + binary(checkpoints) + binary(history) + binary(claw_client) + (binary(catalogue) & test(/^bash::/)) \
+    + binary(limits) + binary(files) + binary(cases) + binary(wire) + binary(rust_client))";
 
-/// A process of such a session is nobody the daemon knows, so it is turned away rather than held to its session; and
-/// checkpoints of such sessions keep no files.
+/// What is not so elsewhere, or not about where sessions are:
+///
+/// - A process of such a session is nobody the daemon knows, so it is turned away rather than held to its session (`inside`,
+///   `nobody_inside`, `an_agent_in_a_session`, `a_process_of_a_session`).
+/// - Checkpoints of such sessions keep no files, their files have no HTTP routes (`files_are_put`), and a shell that is replaced
+///   while idle is no event (`a_shell_lost`): docs/design/0011-runtimes.md.
+/// - The tests say `host`, or that a token may use no other (`what_is_wider`, `other_ceilings`); they look for a keeper or its
+///   group below this daemon (`leavings`); or their settings are the engine's, too, whose word nobody goes beyond
+///   (`the_settings_hold`).
 const ABOUT_HERE: &str = "(binary(terminals) & test(/^inside::/)) + test(a_process_of_a_session) \
-    + (binary(checkpoints) & test(/^files::/))";
+    + (binary(checkpoints) & test(/^files::/)) + (binary(wire) & test(/^inside::/)) + test(nobody_inside_a_session) \
+    + test(an_agent_in_a_session_cannot) + test(files_are_put_shown_found_and_removed) \
+    + test(a_shell_lost_while_idle_is_an_event) + test(row_by_row_what_is_wider_has_no_effect) \
+    + test(other_ceilings_hold_against_what_the_case_says) + (binary(limits) & test(/^leavings::/)) \
+    + test(the_settings_hold_for_everybody_and_only_operators_go_beyond)";
 
 /// What is not so in a container of these tests:
 ///

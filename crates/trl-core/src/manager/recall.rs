@@ -27,7 +27,7 @@ use crate::case::{Case, Where};
 use crate::clock::Stamp;
 use crate::diagnostics;
 use crate::engine::{Counters, Engine};
-use crate::records::{KIND, LIMITS, ROOT};
+use crate::records::{APART, KIND, LIMITS, ROOT};
 use crate::sandbox::Boundary;
 use crate::session::handle::{Past, Session};
 use crate::session::messages::{Ending, Manner};
@@ -259,6 +259,7 @@ fn spec_of(engine: &Engine, record: SessionRecord) -> Spec {
     let case = case_of(engine, &id, case_id.as_deref(), (workspace.as_deref(), &root));
     let runtime = kept.runtime.filter(|name| name != HOST);
     let known = runtime.as_deref().and_then(|name| engine.runtimes.find(name).ok());
+    let is_apart = kept.more.get(APART).and_then(serde_json::Value::as_bool).unwrap_or(false);
     let kind = kept.more.get(KIND).and_then(|kind| kind.as_str()).and_then(Kind::named);
     let origin = Origin { env: kept.env, pass_env: kept.pass_env, sandbox, root, case_id, runtime };
     let mut spec = Spec {
@@ -278,7 +279,7 @@ fn spec_of(engine: &Engine, record: SessionRecord) -> Spec {
         renewal: kept.renewal,
         limits: kept.limits.unwrap_or_default(),
         sandbox: Boundary::None,
-        elsewhere: known.map(|runtime| Elsewhere { runtime, is_apart: false }),
+        elsewhere: known.map(|runtime| Elsewhere { runtime, is_apart }),
         origin: Arc::new(origin),
         beside: None,
     };

@@ -64,6 +64,7 @@ pub(super) fn session(session: &Session) -> Note {
     let mut more = std::collections::BTreeMap::new();
     more.insert(ROOT.to_string(), Value::from(spec.origin.root.clone()));
     more.extend(spec.shell().map(|kind| (KIND.to_string(), Value::from(kind.name()))));
+    more.extend(spec.elsewhere.as_ref().map(|there| (APART.to_string(), Value::from(there.is_apart))));
     more.extend(
         public.limits.as_ref().and_then(|info| Some((LIMITS.into(), serde_json::to_value(info).ok()?))),
     );
@@ -104,6 +105,8 @@ pub(super) fn session(session: &Session) -> Note {
 pub(crate) const ROOT: &str = "root";
 /// The kind of its shell, which only the machine it is on can tell.
 pub(crate) const KIND: &str = "kind";
+/// Whether what runs in it can reach this daemon, which only shows when the place is reached.
+pub(crate) const APART: &str = "apart";
 /// What came of its limits.
 pub(crate) const LIMITS: &str = "limits_info";
 
