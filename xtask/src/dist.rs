@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::{binary, place, steps, ui};
 
 /// It is copied to other machines, over links of any speed. Meant are 15 MB; what stands in the way is in bench/RESULTS.md.
-const MOST_BYTES: u64 = 17_000_000;
+const MOST_BYTES: u64 = 16_500_000;
 
 const SHELLS: [(&str, &str); 3] = [("bash", "trl.bash"), ("zsh", "_trl"), ("fish", "trl.fish")];
 
