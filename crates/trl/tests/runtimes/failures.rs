@@ -128,6 +128,22 @@ fn what_was_approved_and_has_not_begun_can_be_cancelled() {
     assert!(!std::path::Path::new(&made).exists());
 }
 
+/// Two gateways may bring the program to a machine at once, and one of them takes the other's place.
+#[test]
+fn a_program_whose_file_was_replaced_while_it_started_starts_its_engine_all_the_same() {
+    let daemon = patient();
+    let words: Vec<String> = serde_json::from_value(daemon.relay("box")["argv"].clone()).unwrap();
+    let copy = daemon.dir().text("copy");
+    let script = format!(
+        "cp '{}' '{copy}' && exec 3<'{copy}' && rm '{copy}' && exec /proc/self/fd/3 \"$@\"",
+        words[0]
+    );
+    let shell = ["sh", "-c", &script, "sh"].map(String::from);
+    let argv: Vec<String> = shell.into_iter().chain(words.into_iter().skip(1)).collect();
+    daemon.operator().ok("runtime.add", json!({"name": "box", "kind": "command", "argv": argv}));
+    assert_eq!(session(&daemon, "box").run("echo there").out(), "there\n");
+}
+
 #[test]
 fn an_engine_that_is_killed_takes_its_sessions_along_and_they_can_be_opened_again() {
     let daemon = patient();

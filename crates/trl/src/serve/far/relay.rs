@@ -10,6 +10,7 @@
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -18,8 +19,7 @@ use rustix::fs::FileType;
 use rustix::io::{read, retry_on_intr, write};
 use trl_client::TOKEN_VARIABLE;
 use trl_link::Key;
-use trl_sys::places;
-use trl_sys::rights;
+use trl_sys::{machine, places, rights};
 
 use super::{ServeError, socket_of};
 use crate::client::last_words;
@@ -117,7 +117,9 @@ fn meet(mut engine: Option<Child>, socket: &Path) -> Result<UnixStream, ServeErr
 
 /// It has the environment of whoever logged in, and nothing of their files but the place where errors are read.
 fn spawn(config: &Config, key: Key) -> io::Result<Child> {
-    let mut command = Command::new(std::env::current_exe()?);
+    // Not by its name: another gateway may have put a copy in its place meanwhile.
+    let mut command = Command::new(machine::own_program()?);
+    command.arg0(std::env::args_os().next().unwrap_or_else(|| "trl".into()));
     command.args(["stdio", "--engine-of-link", "--resume", &key.to_string(), "--socket"]).arg(&config.socket);
     if let Some(file) = &config.file {
         command.arg("--config").arg(file);
