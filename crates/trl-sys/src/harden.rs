@@ -39,6 +39,15 @@ pub fn wipe_env(name: &str) {
 mod tests {
     use super::*;
 
+    /// The mask is the whole process's; each test is one.
+    #[test]
+    fn the_owner_is_spared_and_others_are_not() {
+        use rustix::fs::Mode;
+        let before = rustix::process::umask(Mode::from_raw_mode(0o377));
+        spare_the_owner();
+        assert_eq!(rustix::process::umask(before), Mode::from_raw_mode(0o077));
+    }
+
     #[test]
     fn a_wiped_variable_is_gone_from_the_environment() {
         // nextest runs each test in a process of its own, and the harness reads no environment meanwhile

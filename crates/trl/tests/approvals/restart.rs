@@ -85,3 +85,22 @@ fn a_fresh_process_that_nobody_waits_for_runs_on_a_yes_after_a_restart() {
         assert!(daemon.dir().join("work/made").exists());
     }
 }
+
+/// What only its name gives away is no more kept with a question than with the history.
+#[test]
+fn a_secret_that_only_its_name_gives_away_is_not_kept() {
+    let mut daemon = daemon();
+    let mut operator = subscribe(&daemon);
+    let mut session = shell(&daemon);
+    let (id, env) = (session.id.clone(), json!({"DB_PASSWORD": "hunter2-password"}));
+    let run = json!({"session_id": id, "command": "id hunter2-password", "approval": "return", "env": env});
+    session.client().ok("exec.run", run);
+    let shown = next_request(&mut operator);
+    assert_eq!(shown["command"], "id hunter2-password", "who is asked sees it");
+    daemon.kill9();
+    daemon.relaunch();
+    let mut operator = daemon.operator();
+    for kept in ["hitl.list", "hitl.audit"].map(|method| operator.ok(method, json!({})).to_string()) {
+        assert!(kept.contains("id ") && !kept.contains("hunter2"), "{kept}");
+    }
+}
