@@ -12,6 +12,7 @@ use std::collections::HashMap;
 
 use trl_proto::approval::{ApprovalSpec, RuleSpec};
 use trl_proto::hitl::Verdict;
+use trl_proto::one_line;
 
 use crate::decide::decides;
 use crate::file::{FilePattern, Place};
@@ -265,7 +266,7 @@ fn read_rule(rule: &RuleSpec) -> (Vec<Entry>, Vec<String>) {
                 Ok(pattern) => {
                     entries.push(Entry { pattern, text: text.clone(), verdict, reason: rule.reason.clone() });
                 }
-                Err(why) => mistakes.push(format!("`{text}` {why}")),
+                Err(why) => mistakes.push(format!("`{}` {why}", one_line(text))),
             }
         }
     }

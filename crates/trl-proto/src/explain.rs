@@ -53,6 +53,14 @@ fn unknown(what: &str, rest: &str) -> String {
     unknown_name(what, name, known)
 }
 
+/// Returns a text of any content, fit for one line of a message: control characters are escaped, and what is longer than 60
+/// characters is cut.
+pub fn one_line(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let cut = text.chars().nth(LONGEST).map_or("", |_| "...");
+    text.chars().take(LONGEST).flat_map(char::escape_debug).chain(cut.chars()).collect()
+}
+
 /// "unknown field `comand`; did you mean `command`?"
 pub fn unknown_name(what: &str, name: &str, known: &[&str]) -> String {
     match nearest(name, known.iter().copied()) {

@@ -11,7 +11,7 @@ use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy};
 use serde_saphyr::{DefaultMessageFormatter, Error as YamlError, MessageFormatter, Options};
 use sha2::{Digest, Sha256};
 use trl_proto::case::{CaseError, CaseSpec};
-use trl_proto::unknown_name;
+use trl_proto::{one_line, unknown_name};
 
 use super::{check, locate};
 
@@ -97,15 +97,15 @@ fn words(error: &YamlError) -> (String, Option<String>) {
     let alone = |message: String| (message, None);
     match error {
         YamlError::SerdeUnknownField { field, expected, .. } => {
-            alone(unknown_name("field", &shown(field), expected))
+            alone(unknown_name("field", &one_line(field), expected))
         }
         YamlError::SerdeUnknownVariant { variant, expected, .. } => {
             let hint = format!("write one of {}", expected.join(", "));
-            (unknown_name("value", &shown(variant), expected), Some(hint))
+            (unknown_name("value", &one_line(variant), expected), Some(hint))
         }
         YamlError::SerdeMissingField { field, .. } => alone(format!("`{field}` is missing")),
         YamlError::DuplicateMappingKey { key, .. } => match key {
-            Some(key) => alone(format!("the name `{}` is there twice", shown(key))),
+            Some(key) => alone(format!("the name `{}` is there twice", one_line(key))),
             None => alone("a name is there twice".into()),
         },
         YamlError::SerdeInvalidType { unexpected, expected, .. }
@@ -131,7 +131,7 @@ fn words(error: &YamlError) -> (String, Option<String>) {
             BudgetBreach::Documents { .. } => alone("a file holds one case".into()),
             _ => alone("the file says too much for a case".into()),
         },
-        other => alone(one_line(&DefaultMessageFormatter.format_message(other))),
+        other => alone(without_control(&DefaultMessageFormatter.format_message(other))),
     }
 }
 
@@ -139,16 +139,9 @@ fn repeated() -> (String, Option<String>) {
     ("anchors, aliases and merge keys are not read".into(), Some("write it out".into()))
 }
 
-/// It may quote the file.
-fn one_line(message: &str) -> String {
+/// Replaces control characters: the parser's own messages may quote the file.
+fn without_control(message: &str) -> String {
     message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
-/// A name that may be anything, fit for one line.
-fn shown(name: &str) -> String {
-    const LONGEST: usize = 60;
-    let cut = name.chars().nth(LONGEST).map_or("", |_| "...");
-    name.chars().take(LONGEST).flat_map(char::escape_debug).chain(cut.chars()).collect()
 }
 
 /// serde's names for types in words of YAML.
@@ -211,6 +204,12 @@ mod tests {
             ("approval:\n  rules:\n    - alow: [ls]\n", 3, 7, "unknown field `alow`; did you mean `allow`?"),
             ("shell: &x sh\n", 1, 11, "anchors, aliases and merge keys are not read"),
             ("id: a\n---\nid: b\n", 0, 0, "a file holds one case"),
+            (
+                "approval:\n  rules:\n    - allow: [\"a\\nb (\"]\n",
+                3,
+                7,
+                "`a\\nb (` is not made of plain words",
+            ),
             ("   \n\n", 0, 0, "the file is empty"),
             ("# shell: sh\n", 0, 0, "the file is empty"),
             ("~\n", 0, 0, "the file is empty"),
