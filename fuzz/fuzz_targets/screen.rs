@@ -1,26 +1,5 @@
-//! Any bytes and any sizes on a terminal: nothing panics, cuts make no difference, a snapshot is taken as it is meant.
+//! libFuzzer entry for `trl_fuzz_targets::screen`.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use trl_screen::Screen;
-
-fuzz_target!(|bytes: &[u8]| {
-    let (cols, rows) =
-        (u16::from(*bytes.first().unwrap_or(&80)), u16::from(*bytes.last().unwrap_or(&24)) % 50);
-    let mut whole = Screen::new(cols, rows, 8192);
-    whole.feed(bytes);
-    let mut pieces = Screen::new(cols, rows, 8192);
-    for piece in bytes.chunks(usize::from(cols).max(1)) {
-        pieces.feed(piece);
-    }
-    assert_eq!(whole.snapshot(), pieces.snapshot());
-    let (cols, rows) = whole.size();
-    let mut restored = Screen::new(cols, rows, 8192);
-    let fed = restored.feed(&whole.snapshot().bytes);
-    assert!(fed.replies.is_empty(), "a snapshot asks nothing");
-    whole.resize(rows, cols);
-    whole.feed(bytes);
-    assert!(whole.history_bytes() <= 8192);
-    let _ = (whole.snapshot(), whole.text(), whole.ansi(), whole.cells());
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| trl_fuzz_targets::screen::check(bytes));
