@@ -1,5 +1,5 @@
 // A fake model: a server on loopback that speaks as the models' own servers do, and has a script in place of a model.
-// Agents from npm are driven with it where there is no network and no account (`cargo xtask agents`).
+// Agents from npm are driven with it where there is no network and no account (`cargo xtask test npm-agents`).
 //
 // 1. `node fake-model.mjs LOG` prints `{"port": N}` and serves until its stdin is closed. Every request and what was
 //    answered is a line of LOG, written before the answer is.

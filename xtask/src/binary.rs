@@ -1,10 +1,10 @@
 //! The one program, linked statically, so that it can be copied to any machine or into any container.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{place, steps};
+use crate::{command, place};
 
 /// A profile of `Cargo.toml`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,18 @@ impl Profile {
 /// Builds it for this machine, makes sure that it needs nothing, and says where it is.
 pub(crate) fn build() -> Result<PathBuf> {
     build_for(&place::host()?, Profile::Release, &[])
+}
+
+/// Makes a link to the program in `target/bin`, a directory for the `PATH`, and returns that.
+pub(crate) fn link(trl: &Path) -> Result<PathBuf> {
+    let bin = place::target_dir()?.join("bin");
+    std::fs::create_dir_all(&bin).with_context(|| bin.display().to_string())?;
+    let link = bin.join("trl");
+    // An older link is replaced at once, for whoever starts the program in the meantime.
+    let new = bin.join(format!(".trl-{}", std::process::id()));
+    std::os::unix::fs::symlink(trl, &new).with_context(|| new.display().to_string())?;
+    std::fs::rename(&new, &link).with_context(|| link.display().to_string())?;
+    Ok(bin)
 }
 
 /// What makes the program of a target smaller or quicker to start, beside the usual. The compiler's own linker, which x86_64
@@ -52,7 +64,7 @@ pub(crate) fn build_for(triple: &str, profile: Profile, tools: &[(String, &str)]
     let flags = [&["-Ctarget-feature=+crt-static"], further_flags(triple)].concat().join(" ");
     command.arg(triple).env(place::target_variable(triple, "RUSTFLAGS"), flags);
     command.envs(tools.iter().map(|(key, value)| (key, value)));
-    steps::must(&mut command)?;
+    command::must(&mut command)?;
     let path = place::target_dir()?.join(triple).join(profile.name()).join("trl");
     let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
     ensure!(is_static(&bytes)?, "{} is not static: it asks for an interpreter", path.display());

@@ -13,7 +13,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{binary, place, steps, ui};
+use crate::{binary, command, place, ui};
 
 /// It is copied to other machines, over links of any speed. Meant are 15 MB; what stands in the way is in bench/RESULTS.md.
 const MOST_BYTES: u64 = 16_500_000;
@@ -71,7 +71,7 @@ pub(crate) fn run(wanted: &[&str]) -> Result<()> {
         }
         let program = target.build(&native)?;
         let run = target.runner(&native);
-        let said = place::output(run.command(&program).arg("--version"))?;
+        let said = command::output(run.command(&program).arg("--version"))?;
         println!("{}: {} ({} bytes)", target.arch, said.trim(), fs::metadata(&program)?.len());
         let pages = match &pages {
             Some(pages) => pages,
@@ -80,7 +80,7 @@ pub(crate) fn run(wanted: &[&str]) -> Result<()> {
         archives.extend(pack(&dir, target, &program, pages)?);
     }
     ensure!(!archives.is_empty(), "nothing could be built");
-    let sums = place::output(Command::new("sha256sum").args(&archives).current_dir(&dir))?;
+    let sums = command::output(Command::new("sha256sum").args(&archives).current_dir(&dir))?;
     fs::write(dir.join("SHA256SUMS"), &sums)?;
     print!("{sums}");
     println!("{}", dir.display());
@@ -115,9 +115,9 @@ impl Target {
         }
         ensure!(place::has_target(self.triple), "rustup target add {}", self.triple);
         let (compiler, package) = self.compiler;
-        ensure!(place::succeeds(Command::new(compiler).arg("--version")), "apt-get install {package}");
+        ensure!(command::succeeds(Command::new(compiler).arg("--version")), "apt-get install {package}");
         ensure!(
-            place::succeeds(Command::new(self.emulator).arg("--version")),
+            command::succeeds(Command::new(self.emulator).arg("--version")),
             "apt-get install qemu-user: what was never run is not given away"
         );
         Ok(())
@@ -147,9 +147,9 @@ fn write_pages(dir: &Path, run: &Runner, program: &Path) -> Result<PathBuf> {
     let (man, completions) = (share.join("man/man1"), share.join("completions"));
     fs::create_dir_all(&completions)?;
     fs::create_dir_all(&man)?;
-    steps::must(run.command(program).args(["man", "--dir"]).arg(&man))?;
+    command::must(run.command(program).args(["man", "--dir"]).arg(&man))?;
     for (shell, file) in SHELLS {
-        let script = place::output(run.command(program).args(["completions", shell]))?;
+        let script = command::output(run.command(program).args(["completions", shell]))?;
         ensure!(script.contains("trl"), "no completions for {shell}");
         fs::write(completions.join(file), script)?;
     }
@@ -167,7 +167,7 @@ fn pack(dir: &Path, target: &Target, program: &Path, share: &Path) -> Result<[St
     let tree = dir.join(&name);
     fs::create_dir_all(&tree)?;
     fs::copy(program, tree.join("trl"))?;
-    steps::must(Command::new("cp").arg("-r").arg(share).arg(tree.join("share")))?;
+    command::must(Command::new("cp").arg("-r").arg(share).arg(tree.join("share")))?;
     for licence in ["LICENSE-APACHE", "LICENSE-MIT", "README.md"] {
         fs::copy(place::root().join(licence), tree.join(licence))?;
     }
@@ -175,7 +175,7 @@ fn pack(dir: &Path, target: &Target, program: &Path, share: &Path) -> Result<[St
     let mut tar = Command::new("tar");
     tar.args(["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "--mode=u+rw,go=rX"]);
     tar.args(["--use-compress-program=gzip -n9", "-cf", &archive, &name]).current_dir(dir);
-    steps::must(&mut tar)?;
+    command::must(&mut tar)?;
     // Beside a daemon of the other architecture, this is what it copies to machines of this one.
     let alone = format!("trl-{}-linux", target.arch);
     fs::rename(tree.join("trl"), dir.join(&alone))?;

@@ -1,24 +1,15 @@
-//! `cargo xtask ...`: everything one does with this repository.
+//! `cargo xtask COMMAND`: builds, runs, tests and packs this repository.
 //!
-//! [`binary`] builds the one static program; [`dist`] packs it for others; [`needs`] sees to what the checks ask for; [`steps`] runs and times them;
-//! [`checks`] says which there are; [`ui`] builds and checks the web UI; [`clients`] checks the libraries for other languages; [`conformance`] runs the suite of the Model Context Protocol; [`agents`] tries agents from npm; [`other_user`] runs the tests again without root, [`elsewhere`] in a runtime that is not here; [`vm`] those of limits
-//! in a virtual machine; [`manifests`] checks the example for Kubernetes; [`fuzz`] feeds the parsers noise.
+//! [`binary`] builds the one static program; [`dist`] packs it for release; [`ui`] builds the web UI; [`needs`] installs what the
+//! tests use; [`test`] is the suite.
 
-mod agents;
 mod binary;
-mod checks;
-mod clients;
-mod conformance;
+mod command;
 mod dist;
-mod elsewhere;
-mod fuzz;
-mod manifests;
 mod needs;
-mod other_user;
 mod place;
-mod steps;
+mod test;
 mod ui;
-mod vm;
 
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
@@ -28,20 +19,15 @@ use anyhow::{Context, Result, bail};
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  up              build everything and run the daemon here, in the foreground
-  build           build the static binary, say where it is
-  dist [ARCH...]  what is given to others: archives for x86_64 and aarch64, with checksums
-  ui              build the web UI, which the next build of the binary takes in
-  test [WORD...]  everything that must hold: format, lints, licences, tests, docs, fuzzing; or the steps with
-                  such a word in their name
-  clients         only the client libraries: types, tests, examples
-  conformance     only the conformance suite of the Model Context Protocol, against the daemon's `/mcp`
-  agents          only the agents from npm: OpenCode, Codex, Claude Code and Gemini CLI with TRL's tools, and a fake model
-  bench [ARGS]    measure the daemon against the machine's limits (--quick, --save, suites)
-  vm              the tests of limits, in a virtual machine with control groups of version 2
-  manifests       the example for Kubernetes, held against the schemas of its API
-  fuzz [SECONDS]  feed the parsers noise, so long for each of them
-  docs            write the generated documents anew";
+  up              Build everything and run the daemon in the foreground, with its web UI
+  test            Run what must hold for every change; see cargo xtask test --help
+  build           Build the static binary and print where it is
+  dist [ARCH...]  Pack archives for x86_64 and aarch64, with checksums
+  ui              Build the web UI, which the next build of the binary contains
+  bench [ARGS]    Measure the daemon against the machine's limits (--quick, --save, suites)
+  fuzz [SECONDS]  Fuzz each parser for so many seconds, with random seeds
+  docs            Write the generated documents anew
+  picture         Make the picture of the README anew";
 
 /// Where `up` serves the web UI.
 const HTTP: &str = "127.0.0.1:7870";
@@ -64,18 +50,14 @@ fn run(words: &[&str]) -> Result<ExitCode> {
         ["build"] => drop(binary::build()?),
         ["dist", wanted @ ..] => dist::run(wanted)?,
         ["ui"] => ui::build()?,
-        ["test", wanted @ ..] => return checks::run(wanted),
+        ["test", wanted @ ..] => return test::run(wanted),
         ["bench", rest @ ..] => bench(rest)?,
-        ["clients"] => return Ok(checks::clients()),
-        ["conformance"] => return Ok(checks::conformance()),
-        ["agents"] => return Ok(checks::agents()),
-        ["vm"] => return Ok(checks::vm()),
-        ["manifests"] => return Ok(checks::manifests()),
-        ["fuzz"] => fuzz::run(fuzz::SHORT)?,
-        ["fuzz", seconds] => fuzz::run(seconds.parse().context("SECONDS is a number")?)?,
+        ["fuzz"] => test::fuzz(10)?,
+        ["fuzz", seconds] => test::fuzz(seconds.parse().context("SECONDS is a number")?)?,
+        ["picture"] => ui::picture()?,
         ["docs"] => docs()?,
         [] | ["help" | "--help" | "-h"] => println!("{USAGE}"),
-        _ => bail!("not known: {}\n{USAGE}", words.join(" ")),
+        _ => bail!("unknown command: {}\n{USAGE}", words.join(" ")),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -84,17 +66,16 @@ fn run(words: &[&str]) -> Result<ExitCode> {
 fn up() -> Result<()> {
     ui::build_if_possible();
     let trl = binary::build()?;
-    let shown = trl.strip_prefix(std::env::current_dir()?).map_or(trl.clone(), |p| p.to_path_buf());
-    let shown = shown.display();
+    let bin = binary::link(&trl)?;
     println!(
         "
-The daemon says below where its socket is, and the address of its web UI. ^C ends it and everything it runs.
+The daemon prints its socket and the address of its web UI below. ^C ends it and everything it runs.
 In another terminal:
 
-    {shown} run 'echo hello from $(uname)'
-    {shown} session new --json
-    {shown} call system.stats
-"
+    export PATH=\"{}:$PATH\"
+    trl run 'echo hello from $(uname)'
+",
+        bin.display()
     );
     let serve = std::process::Command::new(&trl).args(["serve", "--http", HTTP]).exec();
     Err(serve).with_context(|| trl.display().to_string())
@@ -103,7 +84,7 @@ In another terminal:
 fn bench(words: &[&str]) -> Result<()> {
     let trl = binary::build()?;
     let mut command = place::cargo(["run", "--release", "--package", "bench", "--"]);
-    steps::must(command.args(words).arg("--trl").arg(trl))
+    command::must(command.args(words).arg("--trl").arg(trl))
 }
 
 /// Tests that compare a generated document with the one in the tree write it when asked to: all of a test file whose
@@ -111,7 +92,7 @@ fn bench(words: &[&str]) -> Result<()> {
 fn docs() -> Result<()> {
     let mut command =
         place::cargo(["nextest", "run", "--workspace", "-E", "binary(/docs$/) + test(generated)"]);
-    steps::must(command.env("UPDATE_DOCS", "1"))?;
+    command::must(command.env("UPDATE_DOCS", "1"))?;
     // From one of these.
-    clients::generate()
+    test::generate_clients()
 }

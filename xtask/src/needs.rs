@@ -1,19 +1,17 @@
-//! What the checks need beside the toolchain, and how it is got.
+//! Installs what the tests use beside the toolchain: all downloads of the short tier happen here.
 //!
-//! 1. Programs are looked for where an ordinary user finds them; the missing ones are installed as Debian packages when
+//! 1. Programs are looked for where an ordinary user finds them; missing ones are installed as Debian packages when
 //!    this is root on Debian.
-//! 2. Cargo tools are tried, and the missing ones installed from the registry.
-//! 3. The packages of the restore test's judge are installed beside it, in the versions its lock file names; what checks
-//!    manifests for Kubernetes, in the version that is named there.
-//! 4. A client of the Model Context Protocol is installed in `target`.
-//! 5. What is still missing is named with what will be skipped for it. In CI it is an error.
+//! 2. Missing cargo tools are installed from the registry, and the crates of the lock file fetched.
+//! 3. Packages from npm and PyPI are installed in the versions that lock files or constants name.
+//! 4. What is still missing is named with what will be skipped without it. In CI it is an error.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{manifests, place, steps};
+use crate::{command, place, test, ui};
 
 /// A program the tests drive, and the Debian package that has it.
 const PROGRAMS: [(&str, &str); 29] = [
@@ -58,8 +56,7 @@ const PROGRAMS: [(&str, &str); 29] = [
 ];
 
 /// A cargo subcommand, and what is skipped without it.
-const TOOLS: [(&str, &str); 3] =
-    [("nextest", "all tests"), ("deny", "the check of licences and sources"), ("fuzz", "fuzzing")];
+const TOOLS: [(&str, &str); 2] = [("nextest", "all tests"), ("deny", "the check of licences and sources")];
 
 /// Where an ordinary user's programs are; a developer's own directories are not reachable for the second run.
 pub(crate) const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -73,30 +70,37 @@ pub(crate) fn has_program(name: &str) -> bool {
 
 /// Whether Python can make an environment of its own, which Debian has in a package without a program.
 pub(crate) fn has_venv() -> bool {
-    place::succeeds(Command::new("python3").args(["-m", "ensurepip", "--version"]))
+    command::succeeds(Command::new("python3").args(["-m", "ensurepip", "--version"]))
 }
 
 /// That package.
 const VENV: &str = "python3-venv";
 
 pub(crate) fn has_tool(name: &str) -> bool {
-    place::succeeds(&mut place::cargo([name, "--version"]))
+    command::succeeds(&mut place::cargo([name, "--version"]))
 }
 
-/// Gets what can be got; an error names what must be there and is not.
-pub(crate) fn meet() -> Result<()> {
+/// The step `needs`.
+pub(crate) fn step() -> test::Outcome {
+    test::Outcome::of(install())
+}
+
+/// Installs what can be installed.
+///
+/// # Errors
+/// In CI: something is missing afterwards.
+fn install() -> Result<()> {
     install_programs()?;
     for (tool, _) in TOOLS {
-        if !has_tool(tool) && wanted(tool) {
-            let install = place::cargo(["install", "--locked"]).arg(format!("cargo-{tool}")).status();
-            if !install.is_ok_and(|status| status.success()) {
-                eprintln!("cargo-{tool} could not be installed");
-            }
+        if !has_tool(tool) {
+            try_to(&mut place::cargo(["install", "--locked", &format!("cargo-{tool}")]));
         }
     }
+    try_to(&mut place::cargo(["fetch", "--locked"]));
     install_judge();
-    manifests::install_checker();
+    test::install_checker();
     install_client();
+    install_packages();
     let missing = missing();
     for line in &missing {
         eprintln!("missing: {line}");
@@ -107,9 +111,28 @@ pub(crate) fn meet() -> Result<()> {
     Ok(())
 }
 
-/// The fuzzer is of no use without a nightly compiler.
-fn wanted(tool: &str) -> bool {
-    tool != "fuzz" || crate::fuzz::has_nightly()
+/// Runs an installation. A failure is shown; what is missing then is named at the end.
+fn try_to(command: &mut Command) {
+    if let Err(error) = command::must(command) {
+        eprintln!("{error:#}");
+    }
+}
+
+/// Installs the packages of the web UI, the client libraries and the conformance suite. Steps that use them install them
+/// themselves where that fails.
+fn install_packages() {
+    if !has_program("npm") {
+        return;
+    }
+    for (name, done) in [
+        ("web UI", ui::install(&ui::web())),
+        ("clients", test::install_client_tools().map(drop)),
+        ("conformance suite", test::install_conformance().map(drop)),
+    ] {
+        if let Err(error) = done {
+            eprintln!("packages of the {name}: {error:#}");
+        }
+    }
 }
 
 /// The directory of the terminal that snapshots are judged by.
@@ -125,7 +148,7 @@ fn install_judge() {
     }
     let mut install = Command::new("npm");
     install.args(["ci", "--no-audit", "--no-fund"]).current_dir(place::root().join(JUDGE));
-    if let Err(error) = steps::must(&mut install) {
+    if let Err(error) = command::must(&mut install) {
         eprintln!("{error:#}");
     }
 }
@@ -135,7 +158,7 @@ const CLIENT: &str = "target/mcp-client";
 const CLIENT_PACKAGE: &str = "mcp==2.3.0";
 
 fn has_client() -> bool {
-    place::succeeds(Command::new(place::root().join(CLIENT).join("bin/python")).args(["-c", "import mcp"]))
+    command::succeeds(Command::new(place::root().join(CLIENT).join("bin/python")).args(["-c", "import mcp"]))
 }
 
 fn install_client() {
@@ -143,9 +166,9 @@ fn install_client() {
         return;
     }
     let dir = place::root().join(CLIENT);
-    let made = steps::must(Command::new("python3").args(["-m", "venv"]).arg(&dir));
+    let made = command::must(Command::new("python3").args(["-m", "venv"]).arg(&dir));
     let got = made.and_then(|()| {
-        steps::must(Command::new(dir.join("bin/pip")).args(["install", "--quiet", CLIENT_PACKAGE]))
+        command::must(Command::new(dir.join("bin/pip")).args(["install", "--quiet", CLIENT_PACKAGE]))
     });
     if let Err(error) = got {
         eprintln!("{error:#}");
@@ -160,7 +183,7 @@ fn missing() -> Vec<String> {
     let tools = tools.map(|(name, without)| format!("cargo-{name}: without it, {without} is skipped"));
     let judge =
         (!has_judge()).then(|| "xterm.js for node: without it, restored screens are not judged".to_string());
-    let checker = (!manifests::has_checker())
+    let checker = (!test::has_checker())
         .then(|| "kubernetes-validate for python3: without it, manifests are not checked".to_string());
     let venv = (!has_venv()).then(|| format!("venv of python3 (package {VENV}): the clients are not tested"));
     let client = (!has_client())
@@ -177,7 +200,7 @@ fn install_programs() -> Result<()> {
     let apt = |words: &[&str]| {
         let mut command = Command::new("apt-get");
         command.args(words).env("DEBIAN_FRONTEND", "noninteractive");
-        steps::must(&mut command)
+        command::must(&mut command)
     };
     let install = [&["install", "--yes", "--no-install-recommends"], packages.as_slice()].concat();
     if let Err(error) = apt(&["update"]).and_then(|()| apt(&install)) {

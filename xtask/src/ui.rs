@@ -11,11 +11,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::steps::{Counts, Outcome};
-use crate::{checks, needs, place, steps};
-
-/// What a browser loads for the first page with its terminals, compressed. Other pages come when they are wanted.
-const MOST_BYTES: u64 = 300_000;
+use crate::{command, place};
 
 /// What it is made of.
 const SOURCES: [&str; 8] = [
@@ -29,11 +25,11 @@ const SOURCES: [&str; 8] = [
     "docs/openapi.json",
 ];
 
-fn web() -> PathBuf {
+pub(crate) fn web() -> PathBuf {
     place::root().join("web")
 }
 
-fn npm<const N: usize>(words: [&str; N]) -> Command {
+pub(crate) fn npm<const N: usize>(words: [&str; N]) -> Command {
     npm_in(&web(), words)
 }
 
@@ -44,7 +40,7 @@ fn npm_in<const N: usize>(dir: &Path, words: [&str; N]) -> Command {
 }
 
 pub(crate) fn has_npm() -> bool {
-    place::succeeds(Command::new("npm").arg("--version"))
+    command::succeeds(Command::new("npm").arg("--version"))
 }
 
 /// Builds it, if it is not built already.
@@ -54,7 +50,7 @@ pub(crate) fn build() -> Result<()> {
     let inputs = SOURCES.iter().map(|path| place::root().join(path)).collect::<Vec<_>>();
     let is_there = web().join("dist/index.html").is_file();
     once(&web().join("node_modules/.trl-built"), &inputs, is_there, || {
-        steps::must(&mut npm(["run", "--silent", "build"]))
+        command::must(&mut npm(["run", "--silent", "build"]))
     })
 }
 
@@ -65,15 +61,22 @@ pub(crate) fn build_if_possible() {
     }
 }
 
+/// Makes the picture of the README anew, from a running daemon.
+pub(crate) fn picture() -> Result<()> {
+    build()?;
+    let trl = crate::binary::build()?;
+    command::must(npm(["run", "--silent", "picture"]).env("TRL_BIN", trl))
+}
+
 /// The packages that the lock file in `dir` names.
 pub(crate) fn install(dir: &Path) -> Result<()> {
     let is_there = dir.join("node_modules").is_dir();
     once(&dir.join("node_modules/.trl-installed"), &[dir.join("package-lock.json")], is_there, || {
         // Some versions of npm refuse a lock for the packages of other platforms, which a registry may lack.
-        if place::succeeds(&mut npm_in(dir, ["ci", "--no-audit", "--no-fund"])) {
+        if command::succeeds(&mut npm_in(dir, ["ci", "--no-audit", "--no-fund"])) {
             return Ok(());
         }
-        steps::must(&mut npm_in(dir, ["install", "--no-audit", "--no-fund", "--no-save"]))
+        command::must(&mut npm_in(dir, ["install", "--no-audit", "--no-fund", "--no-save"]))
     })
 }
 
@@ -110,67 +113,6 @@ fn add(path: &Path, to: &mut DefaultHasher) -> Result<()> {
     let mut inside = fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
     inside.sort();
     inside.iter().try_for_each(|path| add(path, to))
-}
-
-// ---- checks
-
-/// Types, lints, format, and how large it has become.
-pub(crate) fn check() -> Outcome {
-    let all = || {
-        build()?;
-        steps::must(&mut npm(["run", "--silent", "check"]))?;
-        let size = first_load()?;
-        ensure!(size <= MOST_BYTES, "the first page has {size} bytes compressed, more than {MOST_BYTES}");
-        Ok(())
-    };
-    unless_missing("npm", || Outcome::of(all()))
-}
-
-pub(crate) fn unit_tests() -> Outcome {
-    unless_missing("npm", || vitest("unit", &mut npm(["run", "--silent", "test", "--"])))
-}
-
-/// The real daemon, driven by a real browser.
-pub(crate) fn browser_tests() -> Outcome {
-    let prepare = || -> Result<PathBuf> {
-        build()?;
-        steps::must(&mut place::cargo(["build", "--package", "trl"]))?;
-        Ok(place::target_dir()?.join("debug/trl"))
-    };
-    unless_missing("npm", || {
-        unless_missing("chromium", || match prepare() {
-            Err(error) => Outcome::of(Err(error)),
-            Ok(trl) => vitest("browser", npm(["run", "--silent", "e2e", "--"]).env("TRL_BIN", trl)),
-        })
-    })
-}
-
-fn unless_missing(program: &str, work: impl FnOnce() -> Outcome) -> Outcome {
-    if !needs::has_program(program) && !place::is_ci() {
-        return Outcome::Skipped(format!("{program} is not installed"));
-    }
-    work()
-}
-
-fn vitest(name: &str, command: &mut Command) -> Outcome {
-    let report = place::root().join(format!("target/web-{name}.xml"));
-    let _ = fs::remove_file(&report);
-    command
-        .args(["--reporter=default", "--reporter=junit"])
-        .arg(format!("--outputFile.junit={}", report.display()));
-    let done = steps::must(command);
-    let counts: Counts = checks::counts(&report);
-    match done {
-        Ok(()) => Outcome::Passed(counts),
-        Err(error) => Outcome::Failed(counts, format!("{error:#}")),
-    }
-}
-
-/// As `web/scripts/compress.mjs` has counted it.
-fn first_load() -> Result<u64> {
-    let counted = web().join("node_modules/.trl-first-load");
-    let text = fs::read_to_string(&counted).with_context(|| counted.display().to_string())?;
-    text.trim().parse().with_context(|| counted.display().to_string())
 }
 
 #[cfg(test)]

@@ -16,9 +16,10 @@ use trl_files::grep::Query;
 use trl_files::watch::Below;
 use trl_files::write::{How, Parents};
 use trl_files::{Error, Files, Limits, Mode, Rel, Root, Rules};
+use trl_testkit::Rounds;
 
-/// Rounds of the fourteen operations below: more than ten thousand tries.
-const ROUNDS: usize = 800;
+/// Rounds of the sixteen operations below in the short tier: more than six thousand tries.
+const ROUNDS: usize = 400;
 const SECRET: &str = "SECRET";
 
 struct World {
@@ -104,7 +105,7 @@ fn round(files: &Files, n: usize, worked: &AtomicUsize) {
 }
 
 /// Runs the rounds while `swap` is done over and over.
-fn race(world: &World, rounds: usize, swap: impl Fn() + Send + Sync) -> usize {
+fn race(world: &World, rounds: Rounds, swap: impl Fn() + Send + Sync) -> usize {
     let before = snapshot(&world.dir.path().join("outside"));
     let (over, swaps, worked) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
@@ -115,7 +116,7 @@ fn race(world: &World, rounds: usize, swap: impl Fn() + Send + Sync) -> usize {
             }
         });
         let rounds = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            for n in 0..rounds {
+            for n in rounds {
                 round(&world.files, n, &worked);
             }
         }));
@@ -125,82 +126,6 @@ fn race(world: &World, rounds: usize, swap: impl Fn() + Send + Sync) -> usize {
     assert_eq!(snapshot(&world.dir.path().join("outside")), before, "something outside was changed");
     assert!(swaps.load(Ordering::Relaxed) > 10, "nobody swapped anything");
     worked.load(Ordering::Relaxed)
-}
-
-#[test]
-fn a_directory_that_becomes_a_link_leads_nowhere() {
-    let world = world();
-    let (dir, link) = (world.dir.path().join("w/d"), world.dir.path().join("w/x"));
-    symlink("../outside", &link).unwrap();
-    let worked = race(&world, ROUNDS / 2, || {
-        renameat_with(CWD, &dir, CWD, &link, RenameFlags::EXCHANGE).unwrap();
-    });
-    assert!(worked > 100, "only {worked} tries worked: the race was not one");
-}
-
-#[test]
-fn a_directory_that_is_moved_out_takes_nobody_along() {
-    let world = world();
-    let (inside, away) = (world.dir.path().join("w/deep/m"), world.dir.path().join("away"));
-    fs::create_dir(&away).unwrap();
-    fs::write(world.dir.path().join("secret"), SECRET).unwrap();
-    let (file, other) = (world.dir.path().join("w/d/f"), world.dir.path().join("w/d/g"));
-    symlink("../../outside/f", &other).unwrap();
-    let worked = race(&world, ROUNDS / 2, || {
-        fs::rename(&inside, away.join("m")).unwrap();
-        // The file may be gone where the rounds have moved things.
-        let _ = renameat_with(CWD, &file, CWD, &other, RenameFlags::EXCHANGE);
-        fs::rename(away.join("m"), &inside).unwrap();
-    });
-    assert!(worked > 100, "only {worked} tries worked: the race was not one");
-    assert!(!world.dir.path().join("above").exists() && !away.join("above").exists());
-}
-
-#[test]
-fn a_mount_that_comes_and_goes_is_never_entered() {
-    // who is not root is, in a user namespace of its own
-    let root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
-    let apart: &[&str] = if root { &["-m"] } else { &["-r", "-m"] };
-    let probe = Command::new("unshare").args(apart).arg("true").output();
-    if !probe.is_ok_and(|done| done.status.success()) {
-        assert!(!std::env::var("CI").is_ok_and(|ci| ci == "true"), "CI must be able to mount");
-        return eprintln!("SKIPPED: this user may not mount");
-    }
-    let this = std::env::current_exe().unwrap();
-    let args = ["--exact", "within_a_mount_namespace", "--ignored", "--nocapture"];
-    let inner = Command::new("unshare")
-        .args(apart)
-        .args(["--propagation", "private"])
-        .arg(this)
-        .args(args)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&inner.stdout);
-    assert!(
-        inner.status.success() && said.contains("1 passed"),
-        "{said}{}",
-        String::from_utf8_lossy(&inner.stderr)
-    );
-}
-
-/// Run by the test above, where mounts are nobody else's.
-#[test]
-#[ignore = "needs a mount namespace of its own"]
-fn within_a_mount_namespace() {
-    let world = world();
-    let (outside, inside) = (world.dir.path().join("outside"), world.dir.path().join("w/d"));
-    let run = |program: &str, args: &[&Path]| Command::new(program).args(args).status().unwrap().success();
-    let worked = race(&world, ROUNDS / 4, || {
-        assert!(run("mount", &[Path::new("--bind"), &outside, &inside]));
-        assert!(run("umount", &[Path::new("-l"), &inside]));
-    });
-    assert!(worked > 100, "only {worked} tries worked: the race was not one");
-    assert!(run("mount", &[Path::new("--bind"), &outside, &inside]));
-    assert!(matches!(world.files.read(&rel("d/secret"), 0, 9), Err(Error::Outside { .. })));
-    assert!(world.files.remove(&rel("d"), Depth::All).is_err());
-    assert!(outside.join("secret").exists());
-    assert!(run("umount", &[Path::new("-l"), &inside]));
-    full_disk(&world);
 }
 
 /// A file system with room for little.
@@ -218,4 +143,86 @@ fn full_disk(world: &World) {
     assert!(matches!(full, Err(Error::Full)), "{full:?}");
     assert_eq!(files.read(&rel("old"), 0, 9).unwrap().bytes, b"old");
     assert_eq!(files.list(&Rel::root(), 1, 9).unwrap().items.len(), 1, "nothing is left of what did not fit");
+}
+
+mod soak {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_becomes_a_link_leads_nowhere() {
+        let world = world();
+        let (dir, link) = (world.dir.path().join("w/d"), world.dir.path().join("w/x"));
+        symlink("../outside", &link).unwrap();
+        let worked = race(&world, Rounds::new(ROUNDS), || {
+            renameat_with(CWD, &dir, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+        });
+        assert!(worked > 100, "only {worked} tries worked: the race was not one");
+    }
+
+    #[test]
+    fn a_directory_that_is_moved_out_takes_nobody_along() {
+        let world = world();
+        let (inside, away) = (world.dir.path().join("w/deep/m"), world.dir.path().join("away"));
+        fs::create_dir(&away).unwrap();
+        fs::write(world.dir.path().join("secret"), SECRET).unwrap();
+        let (file, other) = (world.dir.path().join("w/d/f"), world.dir.path().join("w/d/g"));
+        symlink("../../outside/f", &other).unwrap();
+        let worked = race(&world, Rounds::new(ROUNDS), || {
+            fs::rename(&inside, away.join("m")).unwrap();
+            // The file may be gone where the rounds have moved things.
+            let _ = renameat_with(CWD, &file, CWD, &other, RenameFlags::EXCHANGE);
+            fs::rename(away.join("m"), &inside).unwrap();
+        });
+        assert!(worked > 100, "only {worked} tries worked: the race was not one");
+        assert!(!world.dir.path().join("above").exists() && !away.join("above").exists());
+    }
+
+    #[test]
+    fn a_mount_that_comes_and_goes_is_never_entered() {
+        // who is not root is, in a user namespace of its own
+        let root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+        let apart: &[&str] = if root { &["-m"] } else { &["-r", "-m"] };
+        let probe = Command::new("unshare").args(apart).arg("true").output();
+        if !probe.is_ok_and(|done| done.status.success()) {
+            assert!(!std::env::var("CI").is_ok_and(|ci| ci == "true"), "CI must be able to mount");
+            return eprintln!("SKIPPED: this user may not mount");
+        }
+        let this = std::env::current_exe().unwrap();
+        let args = ["--exact", "soak::within_a_mount_namespace", "--ignored", "--nocapture"];
+        let inner = Command::new("unshare")
+            .args(apart)
+            .args(["--propagation", "private"])
+            .arg(this)
+            .args(args)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&inner.stdout);
+        eprint!("{}", String::from_utf8_lossy(&inner.stderr));
+        assert!(
+            inner.status.success() && said.contains("1 passed"),
+            "{said}{}",
+            String::from_utf8_lossy(&inner.stderr)
+        );
+    }
+
+    /// Run by the test above, where mounts are nobody else's.
+    #[test]
+    #[ignore = "needs a mount namespace of its own"]
+    fn within_a_mount_namespace() {
+        let world = world();
+        let (outside, inside) = (world.dir.path().join("outside"), world.dir.path().join("w/d"));
+        let run =
+            |program: &str, args: &[&Path]| Command::new(program).args(args).status().unwrap().success();
+        let worked = race(&world, Rounds::new(ROUNDS / 2), || {
+            assert!(run("mount", &[Path::new("--bind"), &outside, &inside]));
+            assert!(run("umount", &[Path::new("-l"), &inside]));
+        });
+        assert!(worked > 100, "only {worked} tries worked: the race was not one");
+        assert!(run("mount", &[Path::new("--bind"), &outside, &inside]));
+        assert!(matches!(world.files.read(&rel("d/secret"), 0, 9), Err(Error::Outside { .. })));
+        assert!(world.files.remove(&rel("d"), Depth::All).is_err());
+        assert!(outside.join("secret").exists());
+        assert!(run("umount", &[Path::new("-l"), &inside]));
+        full_disk(&world);
+    }
 }

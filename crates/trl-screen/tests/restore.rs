@@ -1,7 +1,7 @@
 //! The bar: a client that comes at any byte sees what one that was always there sees, and goes on seeing it.
 //!
 //! 1. Streams: real programs recorded now, on a terminal of their own (`judge/record.py`), and synthetic ones that try
-//!    each feature hard (`restore/synthetic.rs`), from a seed that is printed. `TRL_SEED` repeats one.
+//!    each feature hard (`restore/synthetic.rs`), from a seed that is printed. `TRL_TEST_SEED` repeats one.
 //! 2. At random cuts the model writes a snapshot.
 //! 3. xterm.js, without a window, is the judge (`judge/judge.mjs`): a fresh one with the snapshot must equal an
 //!    uninterrupted one in every field, at the cut and after 4 KiB more.
@@ -23,10 +23,13 @@ use std::process::Command;
 use random::Random;
 use serde::{Deserialize, Serialize};
 use trl_screen::{DumpedLine, Screen};
+use trl_testkit::Rounds;
 
 /// Of all cuts, both at once and later.
 const BAR: f64 = 0.995;
-const CUTS: usize = 30;
+/// Of each stream in a round. Of all cuts of a round, the bar lets one differ.
+const RECORDED_CUTS: usize = 30;
+const SYNTHETIC_CUTS: usize = 13;
 const TAIL: usize = 4096;
 /// Nothing the streams write is forgotten: histories are compared whole.
 const HISTORY: usize = 64 << 20;
@@ -98,9 +101,9 @@ fn boundary(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// Feeds a stream up to every cut in turn and notes the snapshots.
-fn cuts(stream: &Stream, random: &mut Random) -> Vec<Cut> {
+fn cuts(stream: &Stream, count: usize, random: &mut Random) -> Vec<Cut> {
     let len = stream.bytes.len();
-    let mut offsets: Vec<usize> = (0..CUTS).map(|_| random.below(len + 1)).collect();
+    let mut offsets: Vec<usize> = (0..count).map(|_| random.below(len + 1)).collect();
     offsets.sort_unstable();
     let mut screen = Screen::new(COLS, ROWS, HISTORY);
     let mut resizes = stream.resizes.iter().peekable();
@@ -137,15 +140,9 @@ fn text(screen: &Screen) -> Vec<String> {
     screen.dump().normal.lines.iter().map(line).collect()
 }
 
-fn judge(stream: &Stream, seed: u64, dir: &Path) -> Vec<Verdict> {
-    let mut random = Random::new(seed ^ 0x5eed);
-    let job = Job {
-        bytes: base64(&stream.bytes),
-        cols: COLS,
-        rows: ROWS,
-        resizes: stream.resizes.clone(),
-        cuts: cuts(stream, &mut random),
-    };
+fn judge(stream: &Stream, cuts: Vec<Cut>, dir: &Path) -> Vec<Verdict> {
+    let job =
+        Job { bytes: base64(&stream.bytes), cols: COLS, rows: ROWS, resizes: stream.resizes.clone(), cuts };
     let path = dir.join(format!("{}.json", stream.name));
     std::fs::write(&path, serde_json::to_vec(&job).unwrap()).unwrap();
     let done = Command::new("node").arg(judge_dir().join("judge.mjs")).arg(&path).output().unwrap();
@@ -170,10 +167,22 @@ impl Score {
         self.both += verdicts.iter().filter(|v| v.at.is_empty() && v.after.is_empty()).count();
     }
 
-    fn line(&self, name: &str, bytes: usize) -> String {
+    fn line(&self, name: &str) -> String {
         let percent = |n: usize| 100.0 * n as f64 / self.cuts.max(1) as f64;
         let (cuts, at, after) = (self.cuts, percent(self.at), percent(self.after));
-        format!("{name:<12} {bytes:>8} bytes {cuts:>4} cuts  at the cut {at:>6.2} %  later {after:>6.2} %")
+        format!("{name:<12} {cuts:>4} cuts  at the cut {at:>6.2} %  later {after:>6.2} %")
+    }
+
+    fn assert_above_bar(&self) {
+        println!("{}", self.line("all"));
+        let equal = self.both as f64 / self.cuts.max(1) as f64;
+        assert!(
+            equal >= BAR,
+            "{:.2} % of {} cuts are restored, the bar is {:.2} %",
+            equal * 100.0,
+            self.cuts,
+            BAR * 100.0
+        );
     }
 }
 
@@ -191,50 +200,62 @@ fn has_judge() -> bool {
     true
 }
 
-fn check(streams: &[Stream], seed: u64) {
+/// Cuts each stream so often, and adds what the judge says to the score. Judges work beside each other.
+fn check(streams: &[Stream], count: usize, random: &mut Random, total: &mut Score) {
     let dir = tempfile::tempdir().unwrap();
-    let mut total = Score::default();
-    for stream in streams {
-        let verdicts = judge(stream, seed, dir.path());
-        let mut score = Score::default();
-        score.add(&verdicts);
-        total.add(&verdicts);
-        println!("{}", score.line(&stream.name, stream.bytes.len()));
-        for verdict in verdicts.iter().filter(|v| !(v.at.is_empty() && v.after.is_empty())).take(3) {
-            println!("    cut at {}: {:?}; later: {:?}", verdict.offset, verdict.at, verdict.after);
-        }
-        if let Some(verdict) = verdicts.iter().find(|verdict| !verdict.model.is_empty()) {
-            println!("    the model itself differs at {}: {:?}", verdict.offset, verdict.model);
+    let judges = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    for streams in streams.chunks(judges) {
+        let cut: Vec<_> = streams.iter().map(|stream| cuts(stream, count, random)).collect();
+        let verdicts: Vec<_> = std::thread::scope(|scope| {
+            let dir = dir.path();
+            let judged =
+                streams.iter().zip(cut).map(|(stream, cuts)| scope.spawn(move || judge(stream, cuts, dir)));
+            let judged: Vec<_> = judged.collect();
+            judged.into_iter().map(|judged| judged.join().expect("verdicts")).collect()
+        });
+        for (stream, verdicts) in streams.iter().zip(verdicts) {
+            tell(stream, &verdicts);
+            total.add(&verdicts);
         }
     }
-    let bytes = streams.iter().map(|stream| stream.bytes.len()).sum();
-    println!("{}   (seed {seed})", total.line("all", bytes));
-    let equal = total.both as f64 / total.cuts.max(1) as f64;
-    assert!(
-        equal >= BAR,
-        "{:.2} % of {} cuts are restored, the bar is {:.2} %",
-        equal * 100.0,
-        total.cuts,
-        BAR * 100.0
-    );
 }
 
-#[test]
-fn recorded_programs_are_restored_soak() {
-    if !has_judge() {
-        return;
+fn tell(stream: &Stream, verdicts: &[Verdict]) {
+    let mut score = Score::default();
+    score.add(verdicts);
+    println!("{} of {} bytes", score.line(&stream.name), stream.bytes.len());
+    for verdict in verdicts.iter().filter(|v| !(v.at.is_empty() && v.after.is_empty())).take(3) {
+        println!("    cut at {}: {:?}; later: {:?}", verdict.offset, verdict.at, verdict.after);
     }
-    let seed = random::seed();
-    println!("seed {seed}");
-    check(&recorded::streams(), seed);
+    if let Some(verdict) = verdicts.iter().find(|verdict| !verdict.model.is_empty()) {
+        println!("    the model itself differs at {}: {:?}", verdict.offset, verdict.model);
+    }
 }
 
-#[test]
-fn synthetic_streams_are_restored_soak() {
-    if !has_judge() {
-        return;
+mod soak {
+    use super::*;
+
+    #[test]
+    fn recorded_programs_are_restored() {
+        if !has_judge() {
+            return;
+        }
+        let (mut random, mut score) = (Random::from_environment(), Score::default());
+        for _ in Rounds::new(1) {
+            check(&recorded::streams(), RECORDED_CUTS, &mut random, &mut score);
+        }
+        score.assert_above_bar();
     }
-    let seed = random::seed();
-    println!("seed {seed}");
-    check(&synthetic::streams(seed), seed);
+
+    #[test]
+    fn synthetic_streams_are_restored() {
+        if !has_judge() {
+            return;
+        }
+        let (mut random, mut score) = (Random::known(), Score::default());
+        for _ in Rounds::new(1) {
+            check(&synthetic::streams(random.seed()), SYNTHETIC_CUTS, &mut random, &mut score);
+        }
+        score.assert_above_bar();
+    }
 }

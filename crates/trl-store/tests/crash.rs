@@ -20,12 +20,14 @@ use trl_store::history::ExecutionStatus;
 use trl_store::request::Mode;
 use trl_store::run::{Claim, RunState};
 use trl_store::{Durability, Store};
-
-const ROUNDS: usize = 120;
+use trl_testkit::{Random, Rounds};
 
 /// Writes of the child, in the names of their failpoints.
 const STEPS: &[&str] =
     &["session", "request", "resolve", "claim_run", "begin", "finish", "finish_run", "take_grant"];
+
+/// Rounds of the short tier. In each four of them, the child kills itself in both places of a step.
+const ROUNDS: usize = 4 * STEPS.len();
 
 fn say(text: &str) {
     let mut out = std::io::stdout().lock();
@@ -134,19 +136,12 @@ fn start(dir: &Path, failpoint: Option<&str>) -> (Child, BufReader<ChildStdout>)
     (child, out)
 }
 
-/// Small numbers that differ from round to round and are the same in every run.
-fn pick(round: usize, below: usize) -> usize {
-    let mut x = (round as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x ^= x >> 29;
-    (x.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33) as usize % below
-}
-
-fn one_round(dir: &Path, round: usize, said: &mut Said) {
+fn one_round(dir: &Path, round: usize, random: &mut Random, said: &mut Said) {
     let place = ["written", "committed"][(round / 2) % 2];
-    let name = format!("store.{}.{place}@{}", STEPS[(round / 4) % STEPS.len()], 1 + pick(round, 4));
+    let name = format!("store.{}.{place}@{}", STEPS[(round / 4) % STEPS.len()], 1 + random.below(4));
     let failpoint = round.is_multiple_of(2).then_some(name.as_str());
     let (mut child, out) = start(dir, failpoint);
-    let kill_after = 1 + pick(round, 60);
+    let kill_after = 1 + random.below(60) as usize;
     for (n, line) in out.lines().map_while(Result::ok).enumerate() {
         said.note(&line);
         if failpoint.is_none() && n >= kill_after {
@@ -223,13 +218,18 @@ async fn check_execution(store: &Store, said: &Said, id: &str) {
     }
 }
 
-#[test]
-fn soak_of_kills() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut said = Said::default();
-    for round in 0..ROUNDS {
-        one_round(dir.path(), round, &mut said);
-        check(dir.path(), &said, round);
+mod soak {
+    use super::*;
+
+    #[test]
+    fn kills_lose_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut random = Random::from_environment();
+        let mut said = Said::default();
+        for round in Rounds::new(ROUNDS) {
+            one_round(dir.path(), round, &mut random, &mut said);
+            check(dir.path(), &said, round);
+        }
+        println!("{} things were tried", said.tried.len());
     }
-    println!("{} things in {ROUNDS} rounds", said.tried.len());
 }

@@ -10,7 +10,8 @@
 //!    image from, [`Wire`] a network that can be cut.
 //! 7. [`runtime`]: engines elsewhere, which in tests are on this machine, too; [`Leash`]: a link to one that is cut where a test says.
 //! 8. [`agent`]: an agent without a model.
-//! 9. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness.
+//! 9. [`process`] looks at processes; [`shell`] finds shells; [`random`] gives repeatable randomness; [`rounds`] repeats,
+//!    a few times or for a minute.
 //!
 //! It knows the wire and nothing of the inside. It has no async runtime, so a test reads top to bottom. Nothing here
 //! sleeps to synchronise: waits are for a line, a readable descriptor or, where no event exists, for [`eventually`].
@@ -28,6 +29,7 @@ pub mod process;
 pub mod proxy;
 pub mod random;
 pub mod registry;
+pub mod rounds;
 pub mod runtime;
 pub mod scratch;
 pub mod session;
@@ -51,6 +53,7 @@ pub use process::{descendants, procs_matching, sleeper, wait_gone};
 pub use proxy::Proxy;
 pub use random::Random;
 pub use registry::Registry;
+pub use rounds::Rounds;
 pub use scratch::Scratch;
 pub use serde_json::{Value, json};
 pub use session::{Run, Session};

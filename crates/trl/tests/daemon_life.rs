@@ -10,7 +10,8 @@ use rustix::process::Signal;
 use trl_testkit::daemon::pid_namespace;
 use trl_testkit::process::{self, Process, below, pidfd, signal, zombies_below};
 use trl_testkit::{
-    Builder, Daemon, Session, Shell, Value, available, descendants, eventually, json, procs_matching, sleeper,
+    Builder, Daemon, Rounds, Session, Shell, Value, available, descendants, eventually, json, procs_matching,
+    sleeper,
 };
 
 fn builder() -> Builder {
@@ -102,20 +103,6 @@ fn told_to_end_it_takes_everything_along() {
     daemon.assert_nothing_left();
     assert!(!daemon.socket().exists(), "the socket is removed");
     assert_eq!(fifos_below(daemon.runtime_dir()), 0, "session directories are removed");
-}
-
-#[test]
-fn told_to_end_while_sessions_start_it_leaves_none() {
-    for _ in 0..5 {
-        let mut daemon = builder().start();
-        let mut client = daemon.client();
-        for _ in 0..8 {
-            client.send("session.create", json!({"shell": "/bin/sh"}));
-        }
-        let status = daemon.stop();
-        assert!(status.success(), "{status}");
-        daemon.assert_nothing_left();
-    }
 }
 
 #[test]
@@ -245,21 +232,39 @@ fn a_private_engine_ends_with_its_input() {
     );
 }
 
-#[test]
-fn as_process_1_it_reaps_what_falls_to_it() {
-    if !available("a pid namespace (unshare)", pid_namespace().is_some()) {
-        return;
+mod soak {
+    use super::*;
+
+    #[test]
+    fn told_to_end_while_sessions_start_it_leaves_none() {
+        for _ in Rounds::new(5) {
+            let mut daemon = builder().start();
+            let mut client = daemon.client();
+            for _ in 0..8 {
+                client.send("session.create", json!({"shell": "/bin/sh"}));
+            }
+            let status = daemon.stop();
+            assert!(status.success(), "{status}");
+            daemon.assert_nothing_left();
+        }
     }
-    let daemon = builder().as_pid_1().start();
-    let mut session = daemon.session(Shell::Dash);
-    assert_eq!(daemon.client().ok("system.info", json!({}))["pid"], 1);
-    for _ in 0..20 {
-        session.run("for i in 1 2 3 4 5; do (setsid sh -c 'sh -c : & exit 0' &); done");
+
+    #[test]
+    fn as_process_1_it_reaps_what_falls_to_it() {
+        if !available("a pid namespace (unshare)", pid_namespace().is_some()) {
+            return;
+        }
+        let daemon = builder().as_pid_1().start();
+        let mut session = daemon.session(Shell::Dash);
+        assert_eq!(daemon.client().ok("system.info", json!({}))["pid"], 1);
+        for _ in Rounds::new(20) {
+            session.run("for i in 1 2 3 4 5; do (setsid sh -c 'sh -c : & exit 0' &); done");
+        }
+        eventually("no zombie stays", || zombies_below(daemon.pid()).is_empty());
+        session.run("kill -9 $$");
+        session.run("(sh -c 'sleep 0.01 &' &)");
+        eventually("but the reserved pid of a lost shell", || zombies_below(daemon.pid()).len() <= 1);
+        session.destroy();
+        eventually("and that goes with the session", || zombies_below(daemon.pid()).is_empty());
     }
-    eventually("no zombie stays", || zombies_below(daemon.pid()).is_empty());
-    session.run("kill -9 $$");
-    session.run("(sh -c 'sleep 0.01 &' &)");
-    eventually("but the reserved pid of a lost shell", || zombies_below(daemon.pid()).len() <= 1);
-    session.destroy();
-    eventually("and that goes with the session", || zombies_below(daemon.pid()).is_empty());
 }

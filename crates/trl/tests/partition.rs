@@ -4,17 +4,18 @@
 //! Real `ssh` to a real `sshd`, each in a network namespace of the test's own, with one wire between them. The cut is longer
 //! than a link waits for a sign of life, so old connections are given up and new ones tried while nothing gets through.
 //!
-//! `TRL_TEST_LINKS` sets how many links there are.
+//! `TRL_TEST_LINKS` sets how many links there are, [`LINKS`] in the short tier and [`MANY_LINKS`] in the long one.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use trl_testkit::{Builder, Client, Daemon, Session, Sshd, Streaming, Wire, json};
+use trl_testkit::{Builder, Client, Daemon, Rounds, Session, Sshd, Streaming, Wire, json, rounds};
 
-/// Enough to be many at once, and few enough to be made in a few seconds.
-const LINKS: usize = 25;
+const LINKS: usize = 6;
+/// Few enough to be made in a few seconds.
+const MANY_LINKS: usize = 25;
 /// Logins at a time while the links are made: each costs what a handshake costs.
 const AT_ONCE: usize = 4;
 const CUT: Duration = Duration::from_secs(30);
@@ -109,11 +110,12 @@ fn lines(run: &Streaming<'_>) -> usize {
     run.stdout.iter().filter(|byte| **byte == b'\n').count()
 }
 
-#[test]
-fn soak_links_that_are_cut_all_at_once_go_on_by_the_byte() {
-    let Some(wire) = Wire::lay() else { return };
-    let Some(sshd) = Sshd::start_behind(&wire) else { return };
-    let count = std::env::var("TRL_TEST_LINKS").map_or(LINKS, |number| number.parse().expect("a number"));
+fn count() -> usize {
+    let usual = if rounds::long_tier().is_some() { MANY_LINKS } else { LINKS };
+    std::env::var("TRL_TEST_LINKS").map_or(usual, |number| number.parse().expect("a number"))
+}
+
+fn cut_all_links(wire: &Wire, sshd: &Sshd, count: usize) {
     let daemon =
         Builder::new(env!("CARGO_BIN_EXE_trl")).set("runtimes", "connect_s", 60).through(wire.near());
     let links = Links {
@@ -126,7 +128,7 @@ fn soak_links_that_are_cut_all_at_once_go_on_by_the_byte() {
         heal: Mutex::new(Instant::now()),
     };
     let start = Instant::now();
-    links.add_all(&sshd);
+    links.add_all(sshd);
     let mut operator = links.daemon.operator();
     let mut took = thread::scope(|scope| {
         let links = &links;
@@ -150,4 +152,17 @@ fn soak_links_that_are_cut_all_at_once_go_on_by_the_byte() {
         "{} of {count} went on by the byte; half of them after {half:.1?}, all after {last:.1?}; {reconnects} new connections",
         took.len()
     );
+}
+
+mod soak {
+    use super::*;
+
+    #[test]
+    fn links_that_are_cut_all_at_once_go_on_by_the_byte() {
+        for _ in Rounds::new(1) {
+            let Some(wire) = Wire::lay() else { return };
+            let Some(sshd) = Sshd::start_behind(&wire) else { return };
+            cut_all_links(&wire, &sshd, count());
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! 3. Each shell sources them one by one, with nothing in its PATH but stubs that log their words.
 //! 4. `expect` says which of the commands must have run, and which may have; the log must agree.
 //!
-//! `DIFFERENTIAL_STRINGS` and `DIFFERENTIAL_SEED` make it longer, or the same again; `DIFFERENTIAL_SECONDS` ends it early.
+//! `TRL_TEST_SECONDS` makes it longer, `TRL_TEST_SEED` repeats a run.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
@@ -14,52 +14,49 @@ mod noise;
 mod shells;
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use trl_policy::{Command, ShellKind, Split, split};
+use trl_testkit::{Random, Rounds};
+
+/// Texts of the short tier.
+const TEXTS: usize = 3000;
 
 /// How many texts a shell is started for.
 const BATCH: usize = 400;
 
-fn number_from_environment(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
+mod soak {
+    use super::*;
 
-#[test]
-fn shells_do_what_the_splitter_says() {
-    let strings = number_from_environment("DIFFERENTIAL_STRINGS").unwrap_or(3000);
-    let seed = number_from_environment("DIFFERENTIAL_SEED")
-        .unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_nanos().into());
-    println!("DIFFERENTIAL_SEED={seed} DIFFERENTIAL_STRINGS={strings}");
-    let end =
-        number_from_environment("DIFFERENTIAL_SECONDS").map(|s| Instant::now() + Duration::from_secs(s));
-    let mut noise = noise::Noise::new(seed);
-    let shells = shells::Shells::find();
-    let (mut made, mut plain) = (0_u64, 0_u64);
-    let mut run: HashSet<String> = HashSet::new();
-    let mut mismatches = Vec::new();
-    let mut batch: Vec<(String, Vec<Command>)> = Vec::new();
-    while made < strings && end.is_none_or(|end| Instant::now() < end) {
-        let text = noise.text();
-        made += 1;
-        if let Split::Plain(commands) = split(ShellKind::Sh, &text) {
-            plain += 1;
-            if expect::can_be_run(&text, &commands) && run.insert(text.clone()) {
-                batch.push((text, commands));
+    #[test]
+    fn shells_do_what_the_splitter_says() {
+        let mut noise = noise::Noise::new(Random::from_environment());
+        let shells = shells::Shells::find();
+        let (mut made, mut plain) = (0_u64, 0_u64);
+        let mut run: HashSet<String> = HashSet::new();
+        let mut mismatches = Vec::new();
+        let mut batch: Vec<(String, Vec<Command>)> = Vec::new();
+        for _ in Rounds::new(TEXTS) {
+            let text = noise.text();
+            made += 1;
+            if let Split::Plain(commands) = split(ShellKind::Sh, &text) {
+                plain += 1;
+                if expect::can_be_run(&text, &commands) && run.insert(text.clone()) {
+                    batch.push((text, commands));
+                }
+            }
+            if batch.len() == BATCH {
+                mismatches.extend(shells.check(&batch));
+                batch.clear();
             }
         }
-        if batch.len() == BATCH {
-            mismatches.extend(shells.check(&batch));
-            batch.clear();
-        }
+        mismatches.extend(shells.check(&batch));
+        let run = run.len() as u64;
+        println!(
+            "{made} strings, {plain} plain, {run} run by {}: {} mismatches",
+            shells.names(),
+            mismatches.len()
+        );
+        assert!(mismatches.is_empty(), "{}", mismatches[..mismatches.len().min(20)].join("\n"));
+        assert!(run * 10 > made, "the noise is too wild to test anything: {run} of {made} were run");
     }
-    mismatches.extend(shells.check(&batch));
-    let run = run.len() as u64;
-    println!(
-        "{made} strings, {plain} plain, {run} run by {}: {} mismatches",
-        shells.names(),
-        mismatches.len()
-    );
-    assert!(mismatches.is_empty(), "{}", mismatches[..mismatches.len().min(20)].join("\n"));
-    assert!(run * 10 > made, "the noise is too wild to test anything: {run} of {made} were run");
 }

@@ -1,5 +1,7 @@
 //! Random texts, near enough to shell to be accepted now and then.
 
+use trl_testkit::Random;
+
 /// What texts are made of. No `/` but in `/dev/null`: nothing is written outside the directory of the case.
 const PIECES: &[&str] = &[
     " ",
@@ -182,17 +184,16 @@ const PIECES: &[&str] = &[
 const STUBS: &[&str] = &["a", "b", "c", "git", "fa", "fb"];
 const CORPUS: &str = include_str!("../corpus.txt");
 
-/// A small generator, so that a seed says everything.
 #[derive(Debug)]
 pub(crate) struct Noise {
-    state: u64,
+    random: Random,
     corpus: Vec<String>,
 }
 
 impl Noise {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(crate) fn new(random: Random) -> Self {
         let corpus = CORPUS.lines().filter(|line| !line.is_empty()).map(tame).collect();
-        Self { state: seed ^ 0x9e37_79b9_7f4a_7c15, corpus }
+        Self { random, corpus }
     }
 
     pub(crate) fn text(&mut self) -> String {
@@ -253,12 +254,7 @@ impl Noise {
     }
 
     fn below(&mut self, limit: usize) -> usize {
-        // splitmix64
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((z ^ (z >> 31)) % limit as u64).unwrap_or(0)
+        usize::try_from(self.random.below(limit as u64)).unwrap_or(0)
     }
 }
 

@@ -15,7 +15,7 @@ struct Recording {
     resizes: Vec<(usize, u16, u16)>,
 }
 
-/// Every program that is there.
+/// Records every installed program, all at the same time: the recorder mostly waits until they are quiet.
 pub(crate) fn streams() -> Vec<Stream> {
     let dir = tempfile::tempdir().unwrap();
     let text = dir.path().join("text.py");
@@ -24,15 +24,17 @@ pub(crate) fn streams() -> Vec<Stream> {
     let there = |name: &str| {
         std::env::var("PATH").unwrap_or_default().split(':').any(|d| Path::new(d).join(name).is_file())
     };
-    let mut streams = Vec::new();
-    for (name, scenario) in scenarios {
-        if there(name) && there("python3") {
-            streams.push(record(name, &scenario, dir.path()));
-        } else {
-            missing(name);
+    std::thread::scope(|scope| {
+        let mut recordings = Vec::new();
+        for (name, scenario) in &scenarios {
+            if there(name) && there("python3") {
+                recordings.push(scope.spawn(|| record(name, scenario, dir.path())));
+            } else {
+                missing(name);
+            }
         }
-    }
-    streams
+        recordings.into_iter().map(|recording| recording.join().expect("a recording")).collect()
+    })
 }
 
 fn record(name: &str, scenario: &Value, dir: &Path) -> Stream {

@@ -76,7 +76,7 @@ const RESIZED: &[Kind] = &[
 pub(crate) fn streams(seed: u64) -> Vec<Stream> {
     let mut streams = Vec::new();
     for (at, (name, kinds)) in KINDS.iter().enumerate() {
-        let mut random = Random::new(seed.wrapping_add(at as u64 * 7919));
+        let mut random = Random::seeded(seed.wrapping_add(at as u64 * 7919));
         let bytes = bytes(kinds, &mut random);
         streams.push(Stream { name: (*name).into(), bytes: bytes.clone(), resizes: Vec::new() });
     }
@@ -88,7 +88,7 @@ pub(crate) fn streams(seed: u64) -> Vec<Stream> {
     .iter()
     .enumerate()
     {
-        let mut random = Random::new(seed.wrapping_add(at as u64 * 104_729 + 1));
+        let mut random = Random::seeded(seed.wrapping_add(at as u64 * 104_729 + 1));
         let bytes = bytes(kinds, &mut random);
         let mut resizes: Vec<(usize, u16, u16)> = (0..12)
             .map(|_| {

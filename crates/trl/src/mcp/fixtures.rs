@@ -2,7 +2,7 @@
 //! the answers it wants to hear.
 //!
 //! 1. They are there in builds with debug assertions, when `TRL_TEST_MCP_FIXTURES` is 1 in the daemon's environment. No
-//!    binary that is given to anybody has them, and no model sees them. `cargo xtask conformance` runs the suite.
+//!    binary that is given to anybody has them, and no model sees them. `cargo xtask test conformance` runs the suite.
 //! 2. [`Staged`] stands before the real server. What the suite names is answered here; all else is the real server's, as
 //!    everything is when the variable is not set.
 //! 3. Door, guard, token, transport and whatever the suite asks of any server (hello, lists, headers, versions) are the

@@ -29,34 +29,6 @@ fn what_is_allowed_runs_and_what_is_denied_does_not() {
 }
 
 #[test]
-fn a_command_waits_for_its_answer_and_the_session_says_so() {
-    let daemon = daemon();
-    let mut operator = subscribe(&daemon);
-    let mut session = shell(&daemon);
-    let id = session.id.clone();
-    let sent = session.client().send("exec.run", json!({"session_id": id, "command": "touch made; pwd"}));
-    let request = next_request(&mut operator);
-    assert_eq!(request["command"], "touch made; pwd");
-    assert_eq!(request["state"], "pending");
-    assert_eq!(request["approval_boundary"], "advisory");
-    assert_eq!(request["session_id"], id.as_str());
-    let info = operator.ok("session.info", json!({"session_id": id}));
-    assert_eq!(info["state"], "waiting_hitl");
-    assert_eq!(info["pending_requests"], json!([request["request_id"]]));
-    for queue in [false, true] {
-        let params = json!({"session_id": id, "command": "echo no", "queue": queue});
-        operator.refused("SESSION_BUSY", "exec.run", params);
-    }
-    operator.refused("SESSION_BUSY", "session.reset", json!({"session_id": id}));
-    let settled = approve(&mut operator, &request);
-    assert_eq!((&settled["state"], &settled["resolution"]["by"]), (&json!("approved"), &json!("operator")));
-    let done = session.client().reply(sent).unwrap();
-    assert_eq!(done["exit_code"], 0);
-    let info = operator.ok("session.info", json!({"session_id": id}));
-    assert_eq!((&info["state"], &info["pending_requests"]), (&json!("idle"), &json!([])));
-}
-
-#[test]
 fn a_caller_may_return_or_fail_in_place_of_waiting() {
     let daemon = daemon();
     let mut operator = subscribe(&daemon);
@@ -150,4 +122,40 @@ fn a_stream_hears_of_the_request_and_of_the_no() {
         (&push["error"]["code"], &push["error"]["hint"]),
         (&json!("APPROVAL_DENIED"), &json!("not today"))
     );
+}
+
+/// Not in containers: a container is an approval boundary, and the test expects none.
+mod outside_containers {
+    use super::*;
+
+    #[test]
+    fn a_command_waits_for_its_answer_and_the_session_says_so() {
+        let daemon = daemon();
+        let mut operator = subscribe(&daemon);
+        let mut session = shell(&daemon);
+        let id = session.id.clone();
+        let sent = session.client().send("exec.run", json!({"session_id": id, "command": "touch made; pwd"}));
+        let request = next_request(&mut operator);
+        assert_eq!(request["command"], "touch made; pwd");
+        assert_eq!(request["state"], "pending");
+        assert_eq!(request["approval_boundary"], "advisory");
+        assert_eq!(request["session_id"], id.as_str());
+        let info = operator.ok("session.info", json!({"session_id": id}));
+        assert_eq!(info["state"], "waiting_hitl");
+        assert_eq!(info["pending_requests"], json!([request["request_id"]]));
+        for queue in [false, true] {
+            let params = json!({"session_id": id, "command": "echo no", "queue": queue});
+            operator.refused("SESSION_BUSY", "exec.run", params);
+        }
+        operator.refused("SESSION_BUSY", "session.reset", json!({"session_id": id}));
+        let settled = approve(&mut operator, &request);
+        assert_eq!(
+            (&settled["state"], &settled["resolution"]["by"]),
+            (&json!("approved"), &json!("operator"))
+        );
+        let done = session.client().reply(sent).unwrap();
+        assert_eq!(done["exit_code"], 0);
+        let info = operator.ok("session.info", json!({"session_id": id}));
+        assert_eq!((&info["state"], &info["pending_requests"]), (&json!("idle"), &json!([])));
+    }
 }

@@ -23,7 +23,16 @@ pub(crate) struct Row {
     pub(crate) number: u32,
     pub(crate) name: &'static str,
     pub(crate) shells: Shells,
+    /// Why the row does not hold when sessions live in a container. None: it does.
+    pub(crate) not_in_containers: Option<&'static str>,
     pub(crate) run: fn(&mut Case) -> Outcome,
+}
+
+impl Row {
+    pub(crate) const fn not_in_containers(mut self, why: &'static str) -> Self {
+        self.not_in_containers = Some(why);
+        self
+    }
 }
 
 /// Which shells a row makes sense in.
@@ -52,7 +61,7 @@ pub(crate) const fn row(
     shells: Shells,
     run: fn(&mut Case) -> Outcome,
 ) -> Row {
-    Row { number, name, shells, run }
+    Row { number, name, shells, not_in_containers: None, run }
 }
 
 pub(crate) struct Case {

@@ -4,6 +4,7 @@
 //! 2. Every (shell, row) is a test of its own, named `dash::01_separate_streams`, with a daemon of its own.
 //! 3. After each row the session must be idle and usable, and the daemon must leave no process behind.
 //! 4. What a shell cannot do is a line in [`known`], with the reason. Such a row still runs, and must fail in that way.
+//! 5. A row that does not hold in containers says why. It is ignored when sessions live in one.
 //!
 //! One row: `cargo nextest run -p trl --test catalogue -E 'test(=dash::40_timeout_sleep)'`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
@@ -32,6 +33,7 @@ use std::process::ExitCode;
 
 use case::{Case, Row};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use trl_testkit::runtime::{self, Usual};
 use trl_testkit::{Shell, in_ci};
 
 fn rows() -> impl Iterator<Item = &'static Row> {
@@ -59,11 +61,13 @@ fn rows() -> impl Iterator<Item = &'static Row> {
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
+    let in_containers = runtime::usual() == Some(Usual::Docker);
     let mut trials = Vec::new();
     for shell in Shell::ALL {
         for row in rows().filter(|row| row.shells.include(shell)) {
             let name = format!("{shell}::{:02}_{}", row.number, row.name);
-            trials.push(Trial::ignorable_test(name, move || trial(shell, row)));
+            let test = Trial::ignorable_test(name, move || trial(shell, row));
+            trials.push(test.with_ignored_flag(in_containers && row.not_in_containers.is_some()));
         }
     }
     libtest_mimic::run(&arguments, trials).exit_code()

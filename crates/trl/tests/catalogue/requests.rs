@@ -9,7 +9,8 @@ const CLONING: &[Shell] = &[Shell::Dash, Shell::Bash, Shell::Zsh, Shell::Ash];
 
 pub(crate) const ROWS: &[Row] = &[
     row(130, "cancel_races_completion", Shells::All, cancel_races_completion),
-    row(131, "session_directory_full", Shells::All, session_directory_full),
+    row(131, "session_directory_full", Shells::All, session_directory_full)
+        .not_in_containers("what a test mounts later is not mounted in the container"),
     row(132, "break_out_of_more_than_there_is", Shells::Posix, break_out_of_more_than_there_is),
     row(133, "sets_the_loop_variable", Shells::All, sets_the_loop_variable),
     row(134, "ten_megabytes_of_text", Shells::All, ten_megabytes_of_text),
@@ -18,7 +19,8 @@ pub(crate) const ROWS: &[Row] = &[
     row(137, "on_exit_terminate", Shells::All, on_exit_terminate),
     row(138, "reset", Shells::All, reset),
     row(139, "renewal_idle_says_what_it_lost", Shells::Only(CLONING), renewal_idle_says_what_it_lost),
-    row(140, "background_pids", Shells::PosixBut(&[Shell::Ksh93]), background_pids),
+    row(140, "background_pids", Shells::PosixBut(&[Shell::Ksh93]), background_pids)
+        .not_in_containers("a process has another pid there than on the host"),
     row(141, "result_stays_readable", Shells::All, result_stays_readable),
     row(150, "eval_break", Shells::All, eval_break),
     row(151, "a_program_comes_last_after_a_rollback", Shells::Posix, a_program_comes_last_after_a_rollback),

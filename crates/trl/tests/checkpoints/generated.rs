@@ -2,15 +2,13 @@
 //! thing, not by the dump that checkpoints are made of.
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
-use trl_testkit::{Daemon, Shell, available};
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+use trl_testkit::{Daemon, Random, Rounds, Shell, available};
 
 use crate::{daemon, keep, missing, restore};
 
-/// States per shell; a longer run is asked for by `TRL_CHECKPOINT_CASES`.
-fn cases() -> u32 {
-    std::env::var("TRL_CHECKPOINT_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(24)
-}
+/// States per shell in the short tier.
+const STATES: usize = 24;
 
 type Bytes = Vec<u8>;
 
@@ -292,20 +290,32 @@ fn holds_for(shell: Shell) {
         return;
     }
     let daemon = daemon();
-    let config =
-        Config { cases: cases(), failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
-    let outcome = TestRunner::new(config).run(&state(shell), |state| check(&daemon, shell, &state));
-    if let Err(fault) = outcome {
-        panic!("{shell}: {fault}");
+    let mut random = Random::from_environment();
+    for _ in Rounds::new(STATES) {
+        let config = Config {
+            cases: 1,
+            rng_seed: RngSeed::Fixed(random.next_u64()),
+            failure_persistence: None,
+            max_shrink_iters: 200,
+            ..Config::default()
+        };
+        let outcome = TestRunner::new(config).run(&state(shell), |state| check(&daemon, shell, &state));
+        if let Err(fault) = outcome {
+            panic!("{shell}: {fault}");
+        }
     }
 }
 
-#[test]
-fn any_state_of_bash_comes_back_exactly() {
-    holds_for(Shell::Bash);
-}
+mod soak {
+    use super::*;
 
-#[test]
-fn any_state_of_zsh_comes_back_exactly() {
-    holds_for(Shell::Zsh);
+    #[test]
+    fn any_state_of_bash_comes_back_exactly() {
+        holds_for(Shell::Bash);
+    }
+
+    #[test]
+    fn any_state_of_zsh_comes_back_exactly() {
+        holds_for(Shell::Zsh);
+    }
 }

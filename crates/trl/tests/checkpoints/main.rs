@@ -2,11 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 mod crash;
-mod files;
 mod generated;
 mod life;
 mod secrets;
 mod shells;
+
+/// Not for remote runtimes: checkpoints of remote sessions keep no files (docs/design/0011-runtimes.md).
+mod local {
+    mod files;
+}
 
 use std::path::PathBuf;
 

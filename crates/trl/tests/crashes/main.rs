@@ -1,9 +1,9 @@
-//! The daemon is killed two hundred times, in the middle of everything, and nothing that was promised is lost.
+//! The daemon is killed over and over, in the middle of everything, and nothing that was promised is lost.
 //!
 //! 1. [`script`] is what a client and an operator do with a daemon: commands, requests, answers of every kind. Whatever they
 //!    were told they write into their [`book`]. It ends when the daemon is gone.
-//! 2. Half of the daemons kill themselves at a named place ([`trl_store::places`]), at its first, second ... time; the others
-//!    are killed at some moment after each call in turn.
+//! 2. Two of three daemons kill themselves at a named place ([`trl_store::places`]), at its first, second ... time; the
+//!    others are killed at some moment after one of the calls.
 //! 3. The next daemon has the same directory, and [`check`] compares what it says with the book, and with what the commands
 //!    left behind: each appends one byte to a file of its own when it runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
@@ -14,13 +14,13 @@ mod script;
 
 use std::collections::HashMap;
 
-use trl_testkit::{Builder, Daemon, Random};
+use trl_testkit::{Builder, Daemon, Random, Rounds};
 
 use self::book::Book;
 use self::script::{Kill, Script};
 
-/// Of either kind.
-const KILLS: usize = 100;
+/// Calls between two kills at a moment: so a few kills are spread over the whole script.
+const STRIDE: usize = 5;
 
 /// Writes that no run like this comes by: they belong to time (`prune`), to cases (`trust`), or to nobody in the daemon yet.
 const ELSEWHERE: &[&str] = &[
@@ -41,30 +41,60 @@ const ELSEWHERE: &[&str] = &[
     "put_agent",
 ];
 
-#[test]
-fn soak_of_two_hundred_kills() {
-    let mut random = Random::from_environment();
-    let mut daemon = Builder::new(env!("CARGO_BIN_EXE_trl")).set("exec", "grace_s", 0.3).start();
-    let mut book = Book::begin(&daemon);
-    let mut places = Places::all();
-    let mut call = 0;
-    for _ in 0..KILLS {
-        call += 1;
-        let kill = Kill::Moment { call, late_us: random.below(3000) };
-        if Script::run(&mut daemon, &mut book, kill) < call {
-            // It was over before: from the first call on once more.
-            call = 0;
+mod soak {
+    use super::*;
+
+    #[test]
+    fn kills_lose_nothing() {
+        let mut daemon = Builder::new(env!("CARGO_BIN_EXE_trl")).set("exec", "grace_s", 0.3).start();
+        let mut book = Book::begin(&daemon);
+        let mut places = Places::all();
+        let mut moments = Moments::new();
+        // The short tier comes by every place once.
+        for _ in Rounds::new(places.left.len().div_ceil(2)) {
+            moments.kill_at_next(&mut daemon, &mut book);
+            check::file(&daemon);
+            for _ in 0..2 {
+                places.kill_at_next(&mut daemon, &mut book);
+                check::file(&daemon);
+            }
+            daemon.relaunch();
+            check::all(&daemon, &mut book);
         }
-        check::file(&daemon);
-        places.kill_at_next(&mut daemon, &mut book);
-        check::file(&daemon);
-        daemon.relaunch();
-        check::all(&daemon, &mut book);
+        let never: Vec<_> = places.deaths.iter().filter(|(_, times)| **times == 0).collect();
+        assert!(never.is_empty(), "nothing was killed at {never:?}");
+        check::end(&daemon, &mut book);
+        let at_places: u32 = places.deaths.values().sum();
+        println!("{at_places} kills at {} places, {} at moments; {book}", places.deaths.len(), moments.kills);
     }
-    let never: Vec<_> = places.deaths.iter().filter(|(_, times)| **times == 0).collect();
-    assert!(never.is_empty(), "nothing was killed at {never:?}");
-    check::end(&daemon, &mut book);
-    println!("{} kills at {} places, {KILLS} at moments; {book}", KILLS, places.deaths.len());
+}
+
+/// When daemons are killed from outside.
+struct Moments {
+    random: Random,
+    /// The call after which the next daemon is killed.
+    call: usize,
+    /// How often the script was over before that call.
+    passes: usize,
+    kills: usize,
+}
+
+impl Moments {
+    fn new() -> Self {
+        Self { random: Random::from_environment(), call: 1, passes: 0, kills: 0 }
+    }
+
+    fn kill_at_next(&mut self, daemon: &mut Daemon, book: &mut Book) {
+        let kill = Kill::Moment { call: self.call, late_us: self.random.below(3000) };
+        if Script::run(daemon, book, kill) < self.call {
+            // From the beginning once more, between the calls of the passes before.
+            self.passes += 1;
+            self.call = 1 + self.passes % STRIDE;
+        } else {
+            self.call += STRIDE;
+        }
+        self.kills += 1;
+    }
 }
 
 /// Where daemons kill themselves.

@@ -26,38 +26,6 @@ impl Beside {
     }
 }
 
-#[test]
-fn a_memory_bomb_ends_alone() {
-    let mut beside = Beside::new();
-    let mut bomb = session(&beside.daemon, json!({"memory_bytes": 32 * MIB}));
-    bomb.run("before=still-here");
-    // tail keeps the last line of its input, which never ends
-    let run = bomb.run("head -c 400000000 /dev/zero | tail; echo code $?");
-    let usage = &run.json["usage"];
-    assert_eq!(usage["limit_hit"], "memory_bytes", "{}", run.json);
-    if backend(&beside.daemon) != "rlimits" {
-        assert_eq!(usage["oom_killed"], true);
-        let peak = usage["memory_peak_bytes"].as_u64().expect("a peak");
-        assert!((16 * MIB..=33 * MIB).contains(&peak), "{peak}");
-    }
-    assert_eq!(bomb.run("echo $before").out(), "still-here\n");
-    let calm = bomb.run("true");
-    assert_eq!(calm.json["usage"]["limit_hit"], json!(null), "{}", calm.json);
-    beside.is_unharmed();
-}
-
-#[test]
-fn a_fork_bomb_is_contained() {
-    let mut beside = Beside::new();
-    let mut bomb = session(&beside.daemon, json!({"pids": 40}));
-    let run = bomb.run(&format!("{FORK_BOMB}; b 0 1"));
-    let hit = &run.json["usage"]["limit_hit"];
-    assert_eq!(hit, "pids", "{}", run.json);
-    beside.is_unharmed();
-    bomb.destroy();
-    beside.is_unharmed();
-}
-
 /// Whether the kernel refuses their forks or the daemon ends them: the shell goes on, with its rollback point.
 #[test]
 fn what_is_left_running_does_not_take_the_shells_place() {
@@ -93,16 +61,6 @@ fn who_ends_well_after_a_storm_has_met_the_limit_all_the_same() {
 }
 
 #[test]
-fn a_fork_bomb_in_the_background_does_not_outlive_its_session() {
-    let mut beside = Beside::new();
-    let mut bomb = session(&beside.daemon, json!({"pids": 40}));
-    bomb.run(&format!("{FORK_BOMB}; b 0 60 >/dev/null 2>&1 &"));
-    beside.is_unharmed();
-    bomb.destroy();
-    beside.is_unharmed();
-}
-
-#[test]
 fn a_file_does_not_fill_the_disk() {
     let mut beside = Beside::new();
     let mut bomb = session(&beside.daemon, json!({"file_size_bytes": MIB}));
@@ -113,43 +71,6 @@ fn a_file_does_not_fill_the_disk() {
     assert_eq!(std::fs::metadata(&file).expect("a file").len(), MIB);
     assert_eq!(bomb.run("echo on").out(), "on\n");
     beside.is_unharmed();
-}
-
-#[test]
-fn processor_time_runs_out() {
-    let mut beside = Beside::new();
-    let mut bomb = session(&beside.daemon, json!({"cpu_time_s": 0.4}));
-    // Many short commands use less together than one may: the time counts for each.
-    for _ in 0..3 {
-        let short = bomb.run("true");
-        assert_eq!((short.code, &short.json["usage"]["limit_hit"]), (0, &json!(null)), "{}", short.json);
-    }
-    let run = bomb.run("while :; do :; done");
-    let usage = &run.json["usage"];
-    assert_eq!(usage["limit_hit"], "cpu_time_s", "{}", run.json);
-    assert!(usage["cpu_ms"].as_u64().expect("a time") >= 390, "{usage}");
-    assert!(!run.timed_out && !run.cancelled);
-    assert_eq!(bomb.run("echo on").out(), "on\n");
-    beside.is_unharmed();
-}
-
-#[test]
-fn a_share_of_a_processor_is_all_there_is() {
-    let daemon = daemon();
-    let kind = backend(&daemon);
-    let mut slow = session(&daemon, json!({"cpu": 0.2, "cpu_time_s": 60}));
-    let info = slow.info();
-    if kind == "rlimits" {
-        assert_eq!(info["limits"]["not_enforced"], json!(["cpu"]), "{info}");
-        return;
-    }
-    assert_eq!(info["limits"]["enforced"], json!(["cpu", "cpu_time_s"]), "{info}");
-    let run = slow.run_with("while :; do :; done", json!({"timeout_s": 1.0}));
-    assert!(run.timed_out);
-    // A fifth of its time, and what was given out when it began; a whole processor would be five times as much.
-    let (used, took) =
-        (run.json["usage"]["cpu_ms"].as_u64().unwrap(), run.json["duration_ms"].as_u64().unwrap());
-    assert!(used <= took / 2, "{used} of {took} ms");
 }
 
 #[test]
@@ -209,28 +130,117 @@ fn a_direct_command_is_held_to_its_limits_too() {
     assert_eq!(result["usage"]["limit_hit"], "memory_bytes", "{result}");
 }
 
-#[test]
-fn a_started_process_is_held_to_its_own_limits() {
-    let daemon = daemon();
-    let backend = backend(&daemon);
-    let mut client = daemon.client();
-    for (tty, limits, command, hit) in [
-        (false, json!({"memory_bytes": 32 * MIB}), "head -c 400000000 /dev/zero | tail", "memory_bytes"),
-        (false, json!({"output_bytes": 1000}), "yes", "output_bytes"),
-        (true, json!({"cpu_time_s": 0.3}), "while :; do :; done", "cpu_time_s"),
-        (true, json!({"wall_s": 0.3}), "sleep 60", "wall_s"),
-    ] {
-        let started = client.ok(
-            "exec.start",
-            json!({"command": command, "tty": tty, "limits": limits, "yield_ms": 30_000, "working_dir": "/"}),
-        );
-        let result = client.ok("exec.result", json!({"execution_id": started["execution_id"]}));
-        assert_eq!(result["usage"]["limit_hit"], hit, "{started} {result:.300}");
-        assert_eq!(result["usage"]["scope"], "execution", "{result:.300}");
-        assert_eq!(result["usage"]["backend"], backend, "{result:.300}");
-        assert_eq!(result["usage"]["not_enforced"], json!([]), "{result:.300}");
+/// A control group matters to these tests: a virtual machine with cgroup v2 repeats them.
+mod groups {
+    use super::*;
+
+    #[test]
+    fn a_fork_bomb_in_the_background_does_not_outlive_its_session() {
+        let mut beside = Beside::new();
+        let mut bomb = session(&beside.daemon, json!({"pids": 40}));
+        bomb.run(&format!("{FORK_BOMB}; b 0 60 >/dev/null 2>&1 &"));
+        beside.is_unharmed();
+        bomb.destroy();
+        beside.is_unharmed();
     }
-    let mut session = daemon.session(Shell::Dash);
-    let inside = json!({"command": "true", "session_id": session.id, "limits": {"pids": 5}});
-    session.client().refused("INVALID_PARAMS", "exec.start", inside);
+
+    #[test]
+    fn processor_time_runs_out() {
+        let mut beside = Beside::new();
+        let mut bomb = session(&beside.daemon, json!({"cpu_time_s": 0.4}));
+        // Many short commands use less together than one may: the time counts for each.
+        for _ in 0..3 {
+            let short = bomb.run("true");
+            assert_eq!((short.code, &short.json["usage"]["limit_hit"]), (0, &json!(null)), "{}", short.json);
+        }
+        let run = bomb.run("while :; do :; done");
+        let usage = &run.json["usage"];
+        assert_eq!(usage["limit_hit"], "cpu_time_s", "{}", run.json);
+        assert!(usage["cpu_ms"].as_u64().expect("a time") >= 390, "{usage}");
+        assert!(!run.timed_out && !run.cancelled);
+        assert_eq!(bomb.run("echo on").out(), "on\n");
+        beside.is_unharmed();
+    }
+
+    #[test]
+    fn a_share_of_a_processor_is_all_there_is() {
+        let daemon = daemon();
+        let kind = backend(&daemon);
+        let mut slow = session(&daemon, json!({"cpu": 0.2, "cpu_time_s": 60}));
+        let info = slow.info();
+        if kind == "rlimits" {
+            assert_eq!(info["limits"]["not_enforced"], json!(["cpu"]), "{info}");
+            return;
+        }
+        assert_eq!(info["limits"]["enforced"], json!(["cpu", "cpu_time_s"]), "{info}");
+        let run = slow.run_with("while :; do :; done", json!({"timeout_s": 1.0}));
+        assert!(run.timed_out);
+        // A fifth of its time, and what was given out when it began; a whole processor would be five times as much.
+        let (used, took) =
+            (run.json["usage"]["cpu_ms"].as_u64().unwrap(), run.json["duration_ms"].as_u64().unwrap());
+        assert!(used <= took / 2, "{used} of {took} ms");
+    }
+
+    #[test]
+    fn a_started_process_is_held_to_its_own_limits() {
+        let daemon = daemon();
+        let backend = backend(&daemon);
+        let mut client = daemon.client();
+        for (tty, limits, command, hit) in [
+            (false, json!({"memory_bytes": 32 * MIB}), "head -c 400000000 /dev/zero | tail", "memory_bytes"),
+            (false, json!({"output_bytes": 1000}), "yes", "output_bytes"),
+            (true, json!({"cpu_time_s": 0.3}), "while :; do :; done", "cpu_time_s"),
+            (true, json!({"wall_s": 0.3}), "sleep 60", "wall_s"),
+        ] {
+            let started = client.ok(
+                "exec.start",
+                json!({"command": command, "tty": tty, "limits": limits, "yield_ms": 30_000, "working_dir": "/"}),
+            );
+            let result = client.ok("exec.result", json!({"execution_id": started["execution_id"]}));
+            assert_eq!(result["usage"]["limit_hit"], hit, "{started} {result:.300}");
+            assert_eq!(result["usage"]["scope"], "execution", "{result:.300}");
+            assert_eq!(result["usage"]["backend"], backend, "{result:.300}");
+            assert_eq!(result["usage"]["not_enforced"], json!([]), "{result:.300}");
+        }
+        let mut session = daemon.session(Shell::Dash);
+        let inside = json!({"command": "true", "session_id": session.id, "limits": {"pids": 5}});
+        session.client().refused("INVALID_PARAMS", "exec.start", inside);
+    }
+
+    /// An ordinary user repeats these there, in a control group that was delegated to it.
+    mod delegated {
+        use super::*;
+
+        #[test]
+        fn a_memory_bomb_ends_alone() {
+            let mut beside = Beside::new();
+            let mut bomb = session(&beside.daemon, json!({"memory_bytes": 32 * MIB}));
+            bomb.run("before=still-here");
+            // tail keeps the last line of its input, which never ends
+            let run = bomb.run("head -c 400000000 /dev/zero | tail; echo code $?");
+            let usage = &run.json["usage"];
+            assert_eq!(usage["limit_hit"], "memory_bytes", "{}", run.json);
+            if backend(&beside.daemon) != "rlimits" {
+                assert_eq!(usage["oom_killed"], true);
+                let peak = usage["memory_peak_bytes"].as_u64().expect("a peak");
+                assert!((16 * MIB..=33 * MIB).contains(&peak), "{peak}");
+            }
+            assert_eq!(bomb.run("echo $before").out(), "still-here\n");
+            let calm = bomb.run("true");
+            assert_eq!(calm.json["usage"]["limit_hit"], json!(null), "{}", calm.json);
+            beside.is_unharmed();
+        }
+
+        #[test]
+        fn a_fork_bomb_is_contained() {
+            let mut beside = Beside::new();
+            let mut bomb = session(&beside.daemon, json!({"pids": 40}));
+            let run = bomb.run(&format!("{FORK_BOMB}; b 0 1"));
+            let hit = &run.json["usage"]["limit_hit"];
+            assert_eq!(hit, "pids", "{}", run.json);
+            beside.is_unharmed();
+            bomb.destroy();
+            beside.is_unharmed();
+        }
+    }
 }

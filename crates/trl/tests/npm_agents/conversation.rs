@@ -159,37 +159,37 @@ fn goes_on_after_a_crash(agent: Agent) {
 }
 
 #[test]
-#[ignore = "cargo xtask agents gets the agents"]
+#[ignore = "the step npm-agents of cargo xtask test --all gets the agents"]
 fn opencode_goes_on_after_a_yes() {
     goes_on_after_a_yes(Agent::OpenCode);
 }
 
 #[test]
-#[ignore = "cargo xtask agents gets the agents"]
+#[ignore = "the step npm-agents of cargo xtask test --all gets the agents"]
 fn opencode_does_nothing_after_a_no() {
     does_nothing_after_a_no(Agent::OpenCode);
 }
 
 #[test]
-#[ignore = "cargo xtask agents gets the agents"]
+#[ignore = "the step npm-agents of cargo xtask test --all gets the agents"]
 fn opencode_goes_on_after_a_crash() {
     goes_on_after_a_crash(Agent::OpenCode);
 }
 
 #[test]
-#[ignore = "cargo xtask agents gets the agents"]
+#[ignore = "the step npm-agents of cargo xtask test --all gets the agents"]
 fn gemini_cli_goes_on_after_a_yes() {
     goes_on_after_a_yes(Agent::Gemini);
 }
 
 #[test]
-#[ignore = "cargo xtask agents gets the agents"]
+#[ignore = "the step npm-agents of cargo xtask test --all gets the agents"]
 fn gemini_cli_does_nothing_after_a_no() {
     does_nothing_after_a_no(Agent::Gemini);
 }
 
 #[test]
-#[ignore = "cargo xtask agents gets the agents"]
+#[ignore = "the step npm-agents of cargo xtask test --all gets the agents"]
 fn gemini_cli_goes_on_after_a_crash() {
     goes_on_after_a_crash(Agent::Gemini);
 }

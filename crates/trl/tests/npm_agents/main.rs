@@ -10,7 +10,7 @@
 //!    docs/integrations.md. What counts is what the daemon knows of the command, and what the agent says in the end.
 //! 2. [`conversation`]: the agent is that of a session, and asks a person in the middle; also over the daemon's death.
 //!
-//! They are run by `cargo xtask agents`, which gets the agents; for all others they are ignored.
+//! They are run by `cargo xtask test npm-agents`, which gets the agents; for all others they are ignored.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 mod conversation;
@@ -92,7 +92,8 @@ impl Order {
 
 /// The programs of the agents.
 fn programs() -> PathBuf {
-    let dir = std::env::var_os("TRL_AGENTS_DIR").expect("cargo xtask agents says where they are");
+    let dir =
+        std::env::var_os("TRL_AGENTS_DIR").expect("TRL_AGENTS_DIR, which cargo xtask test npm-agents sets");
     Path::new(&dir).join("node_modules/.bin")
 }
 

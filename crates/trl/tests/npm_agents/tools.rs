@@ -66,7 +66,7 @@ impl World {
 }
 
 #[test]
-#[ignore = "cargo xtask agents gets the agents"]
+#[ignore = "the step npm-agents of cargo xtask test --all gets the agents"]
 fn opencode_runs_a_command() {
     let (world, order) = (World::new(), Order::number(1));
     world.project_file("opencode.json", &opencode(&world.model, documented_json("OpenCode")));
@@ -75,7 +75,7 @@ fn opencode_runs_a_command() {
 }
 
 #[test]
-#[ignore = "cargo xtask agents gets the agents"]
+#[ignore = "the step npm-agents of cargo xtask test --all gets the agents"]
 fn codex_runs_a_command() {
     let (world, order) = (World::new(), Order::number(1));
     let model = format!(
@@ -91,7 +91,7 @@ fn codex_runs_a_command() {
 }
 
 #[test]
-#[ignore = "cargo xtask agents gets the agents"]
+#[ignore = "the step npm-agents of cargo xtask test --all gets the agents"]
 fn claude_code_runs_a_command() {
     let (world, order) = (World::new(), Order::number(1));
     let line = documented("Claude Code", "console");
@@ -111,7 +111,7 @@ fn claude_code_runs_a_command() {
 }
 
 #[test]
-#[ignore = "cargo xtask agents gets the agents"]
+#[ignore = "the step npm-agents of cargo xtask test --all gets the agents"]
 fn gemini_cli_runs_a_command() {
     let (world, order) = (World::new(), Order::number(1));
     gemini_home(&world, documented_json("Gemini CLI"));

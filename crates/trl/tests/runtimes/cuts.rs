@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 use trl_testkit::process::signal;
-use trl_testkit::{Session, Streaming, eventually, json, procs_matching};
+use trl_testkit::{Rounds, Session, Streaming, eventually, json, procs_matching};
 
 use crate::builder;
 
@@ -14,43 +14,6 @@ const LINES: usize = 100_000;
 fn cut_all() {
     eventually("all are connected", || procs_matching("stdio --resume").len() == LINKS);
     procs_matching("stdio --resume").into_iter().for_each(|relay| signal(relay, Signal::KILL));
-}
-
-#[test]
-fn output_goes_on_by_the_byte_over_links_that_are_cut_again_and_again() {
-    let daemon = builder().set("runtimes", "grace_s", 60).start();
-    let mut sessions: Vec<Session> = (0..LINKS)
-        .map(|n| {
-            let name = format!("box{n}");
-            daemon.add_relay(&name, json!({}));
-            Session::create(daemon.client(), json!({"runtime": name, "working_dir": "/"}))
-        })
-        .collect();
-    let marks: Vec<String> = (0..LINKS).map(|n| daemon.dir().text(&format!("ran{n}"))).collect();
-    let mut runs: Vec<Streaming<'_>> = sessions
-        .iter_mut()
-        .zip(&marks)
-        .map(|(session, mark)| {
-            session.stream(
-                &format!("echo x >>{mark}; seq 1 {LINES}; read x; echo $x"),
-                json!({"open_stdin": true}),
-            )
-        })
-        .collect();
-    for place in ["1000", "30000", "60000", "90000"] {
-        for run in &mut runs {
-            run.wait_stdout(&format!("\n{place}\n"));
-        }
-        cut_all();
-    }
-    let all: String = (1..=LINES).map(|n| format!("{n}\n")).collect();
-    for (run, mark) in runs.into_iter().zip(&marks) {
-        let mut run = run;
-        run.input("the end\n");
-        let run = run.finish();
-        assert!(run.out() == format!("{all}the end\n"), "{} bytes, {}", run.stdout.len(), run.json);
-        assert_eq!(std::fs::read_to_string(mark).unwrap(), "x\n", "it ran once");
-    }
 }
 
 #[test]
@@ -68,4 +31,48 @@ fn a_session_goes_on_when_its_link_is_back() {
     eventually("it is noticed", || operator.ok("runtime.get", json!({"name": "box"}))["state"] != "up");
     std::fs::rename(&away, &place).unwrap();
     assert_eq!(session.run("echo back").out(), "back\n");
+}
+
+mod soak {
+    use super::*;
+
+    #[test]
+    fn output_goes_on_by_the_byte_over_links_that_are_cut_again_and_again() {
+        let daemon = builder().set("runtimes", "grace_s", 60).start();
+        let mut sessions: Vec<Session> = (0..LINKS)
+            .map(|n| {
+                let name = format!("box{n}");
+                daemon.add_relay(&name, json!({}));
+                Session::create(daemon.client(), json!({"runtime": name, "working_dir": "/"}))
+            })
+            .collect();
+        for round in Rounds::new(1) {
+            let marks: Vec<String> =
+                (0..LINKS).map(|n| daemon.dir().text(&format!("ran{n}-{round}"))).collect();
+            let mut runs: Vec<Streaming<'_>> = sessions
+                .iter_mut()
+                .zip(&marks)
+                .map(|(session, mark)| {
+                    session.stream(
+                        &format!("echo x >>{mark}; seq 1 {LINES}; read x; echo $x"),
+                        json!({"open_stdin": true}),
+                    )
+                })
+                .collect();
+            for place in ["1000", "30000", "60000", "90000"] {
+                for run in &mut runs {
+                    run.wait_stdout(&format!("\n{place}\n"));
+                }
+                cut_all();
+            }
+            let all: String = (1..=LINES).map(|n| format!("{n}\n")).collect();
+            for (run, mark) in runs.into_iter().zip(&marks) {
+                let mut run = run;
+                run.input("the end\n");
+                let run = run.finish();
+                assert!(run.out() == format!("{all}the end\n"), "{} bytes, {}", run.stdout.len(), run.json);
+                assert_eq!(std::fs::read_to_string(mark).unwrap(), "x\n", "it ran once");
+            }
+        }
+    }
 }

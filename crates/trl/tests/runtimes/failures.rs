@@ -229,86 +229,91 @@ fn two_gateways_on_one_machine_have_nothing_to_do_with_each_other() {
     assert_eq!(there.run("echo $WHO").out(), "other\n");
 }
 
-#[test]
-fn another_clock_there_changes_no_duration_and_no_time_that_is_shown() {
-    let day = "86400";
-    let apart = ["unshare", "--time", "--fork", "--kill-child", "--monotonic", day, "--boottime", day];
-    let works = std::process::Command::new(apart[0]).args(&apart[1..]).arg("true").status();
-    if !trl_testkit::available("a time namespace (unshare)", works.is_ok_and(|status| status.success())) {
-        return;
+/// An ordinary user can neither give a process another clock nor mount a file system.
+mod as_root {
+    use super::*;
+
+    #[test]
+    fn another_clock_there_changes_no_duration_and_no_time_that_is_shown() {
+        let day = "86400";
+        let apart = ["unshare", "--time", "--fork", "--kill-child", "--monotonic", day, "--boottime", day];
+        let works = std::process::Command::new(apart[0]).args(&apart[1..]).arg("true").status();
+        if !trl_testkit::available("a time namespace (unshare)", works.is_ok_and(|status| status.success())) {
+            return;
+        }
+        let daemon = patient();
+        let relay = daemon.relay("box");
+        let argv: Vec<&str> = apart
+            .into_iter()
+            .chain(relay["argv"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()))
+            .collect();
+        daemon.operator().ok("runtime.add", json!({"name": "box", "kind": "command", "argv": argv}));
+        let mut client = daemon.client();
+        let before = client.ok("system.ping", json!({}));
+        let made = session_in(&mut client, json!("box"));
+        let uptime = "read seconds rest </proc/uptime; echo ${seconds%%.*}";
+        let there: u64 = output(&mut client, &made, uptime).parse().unwrap();
+        let host = session_in(&mut client, json!("host"));
+        let here: u64 = output(&mut client, &host, uptime).parse().unwrap();
+        assert!(there > here + 80_000, "it has another clock: {there}, {here}");
+        let mut session = Session::known(daemon.client(), made["session_id"].as_str().unwrap());
+        let run = session.run("true");
+        assert!(run.json["duration_ms"].as_u64().unwrap() < 60_000, "{}", run.json);
+        let run = session.run_with("echo part; sleep 1000", json!({"timeout_s": 0.5}));
+        assert!(run.timed_out && run.json["duration_ms"].as_u64().unwrap() < 60_000, "{}", run.json);
+        let info = session.info();
+        let hosts = client.ok("session.info", json!({"session_id": host["session_id"]}));
+        assert!(info["created_at"].as_str() <= hosts["created_at"].as_str(), "{info} {hosts} {before}");
     }
-    let daemon = patient();
-    let relay = daemon.relay("box");
-    let argv: Vec<&str> = apart
-        .into_iter()
-        .chain(relay["argv"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()))
-        .collect();
-    daemon.operator().ok("runtime.add", json!({"name": "box", "kind": "command", "argv": argv}));
-    let mut client = daemon.client();
-    let before = client.ok("system.ping", json!({}));
-    let made = session_in(&mut client, json!("box"));
-    let uptime = "read seconds rest </proc/uptime; echo ${seconds%%.*}";
-    let there: u64 = output(&mut client, &made, uptime).parse().unwrap();
-    let host = session_in(&mut client, json!("host"));
-    let here: u64 = output(&mut client, &host, uptime).parse().unwrap();
-    assert!(there > here + 80_000, "it has another clock: {there}, {here}");
-    let mut session = Session::known(daemon.client(), made["session_id"].as_str().unwrap());
-    let run = session.run("true");
-    assert!(run.json["duration_ms"].as_u64().unwrap() < 60_000, "{}", run.json);
-    let run = session.run_with("echo part; sleep 1000", json!({"timeout_s": 0.5}));
-    assert!(run.timed_out && run.json["duration_ms"].as_u64().unwrap() < 60_000, "{}", run.json);
-    let info = session.info();
-    let hosts = client.ok("session.info", json!({"session_id": host["session_id"]}));
-    assert!(info["created_at"].as_str() <= hosts["created_at"].as_str(), "{info} {hosts} {before}");
-}
 
-#[test]
-fn a_full_disk_there_is_told_as_it_would_be_here() {
-    let full = trl_testkit::Scratch::new();
-    let mounted = std::process::Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
-        .arg(full.path())
-        .status();
-    if !trl_testkit::available("mounting a small tmpfs", mounted.is_ok_and(|status| status.success())) {
-        return;
+    #[test]
+    fn a_full_disk_there_is_told_as_it_would_be_here() {
+        let full = trl_testkit::Scratch::new();
+        let mounted = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
+            .arg(full.path())
+            .status();
+        if !trl_testkit::available("mounting a small tmpfs", mounted.is_ok_and(|status| status.success())) {
+            return;
+        }
+        let _unmounts = Mounted(full.path());
+        std::fs::set_permissions(full.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+        let daemon = patient();
+        let relay = daemon.relay("box");
+        let words = relay["argv"].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_string());
+        let runtime_dir = format!("XDG_RUNTIME_DIR={}", full.path().display());
+        let argv: Vec<String> = ["env".to_string(), runtime_dir].into_iter().chain(words).collect();
+        daemon.operator().ok("runtime.add", json!({"name": "box", "kind": "command", "argv": argv}));
+        let mut client = daemon.client();
+        let made = session_in(&mut client, json!("box"));
+        assert_eq!(output(&mut client, &made, "echo fine"), "fine");
+        let filler = full.join("filler");
+        let filled = std::process::Command::new("dd")
+            .args(["if=/dev/zero", &format!("of={}", filler.display())])
+            .stderr(std::process::Stdio::null())
+            .status();
+        assert!(!filled.unwrap().success(), "there is no room left");
+        let big = format!("true {:x>20000}", "");
+        let told =
+            client.call("exec.run", json!({"session_id": made["session_id"], "command": big})).unwrap_err();
+        assert_eq!(told.code, "STORAGE_FULL", "{}", told.json);
+        assert_eq!(told.detail("runtime"), "box", "{}", told.json);
+        let told = client.call("session.create", json!({"runtime": "box", "working_dir": "/"})).unwrap_err();
+        assert_eq!(
+            (told.code.as_str(), told.detail("runtime")),
+            ("STORAGE_FULL", &json!("box")),
+            "{}",
+            told.json
+        );
+        std::fs::remove_file(filler).unwrap();
+        assert_eq!(output(&mut client, &made, "echo fine again"), "fine again");
     }
-    let _unmounts = Mounted(full.path());
-    std::fs::set_permissions(full.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
-    let daemon = patient();
-    let relay = daemon.relay("box");
-    let words = relay["argv"].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_string());
-    let runtime_dir = format!("XDG_RUNTIME_DIR={}", full.path().display());
-    let argv: Vec<String> = ["env".to_string(), runtime_dir].into_iter().chain(words).collect();
-    daemon.operator().ok("runtime.add", json!({"name": "box", "kind": "command", "argv": argv}));
-    let mut client = daemon.client();
-    let made = session_in(&mut client, json!("box"));
-    assert_eq!(output(&mut client, &made, "echo fine"), "fine");
-    let filler = full.join("filler");
-    let filled = std::process::Command::new("dd")
-        .args(["if=/dev/zero", &format!("of={}", filler.display())])
-        .stderr(std::process::Stdio::null())
-        .status();
-    assert!(!filled.unwrap().success(), "there is no room left");
-    let big = format!("true {:x>20000}", "");
-    let told =
-        client.call("exec.run", json!({"session_id": made["session_id"], "command": big})).unwrap_err();
-    assert_eq!(told.code, "STORAGE_FULL", "{}", told.json);
-    assert_eq!(told.detail("runtime"), "box", "{}", told.json);
-    let told = client.call("session.create", json!({"runtime": "box", "working_dir": "/"})).unwrap_err();
-    assert_eq!(
-        (told.code.as_str(), told.detail("runtime")),
-        ("STORAGE_FULL", &json!("box")),
-        "{}",
-        told.json
-    );
-    std::fs::remove_file(filler).unwrap();
-    assert_eq!(output(&mut client, &made, "echo fine again"), "fine again");
-}
 
-struct Mounted<'a>(&'a std::path::Path);
+    struct Mounted<'a>(&'a std::path::Path);
 
-impl Drop for Mounted<'_> {
-    fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg("-l").arg(self.0).status();
+    impl Drop for Mounted<'_> {
+        fn drop(&mut self) {
+            let _ = std::process::Command::new("umount").arg("-l").arg(self.0).status();
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Every example runs, in a process of its own, and says what it should. The README shows a part of the first.
+//! Every example runs, in a process of its own, and says what it should. The guide shows a part of the first.
 
 use std::process::Command;
 
@@ -64,9 +64,9 @@ fn approvals_says_what_it_should() {
 }
 
 #[test]
-fn what_the_readme_shows_is_in_the_example() {
-    let readme = include_str!("../../../../README.md");
-    let shown = readme.split_once("```rust\n").unwrap().1.split_once("```").unwrap().0;
+fn what_the_guide_shows_is_in_the_example() {
+    let guide = include_str!("../../../../docs/guide.md");
+    let shown = guide.split_once("```rust\n").unwrap().1.split_once("```").unwrap().0;
     let mut example = include_str!("../../../trl-client/examples/quickstart.rs").lines().map(str::trim);
     for line in shown.lines().filter(|line| !line.is_empty() && !line.starts_with("use ")) {
         assert!(example.any(|there| there == line), "{line}");

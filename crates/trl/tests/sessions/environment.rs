@@ -34,21 +34,6 @@ fn the_base_is_small_and_clean() {
 }
 
 #[test]
-fn what_is_named_comes_through() {
-    let daemon = with_secrets();
-    let params = json!({"pass_env": ["GITHUB_TOKEN", "HARMLESS", "NOT_THERE"]});
-    let mut session = daemon.session_with(Shell::Dash, params);
-    let run = session.run("echo $GITHUB_TOKEN $HARMLESS [$DB_PASSWORD] [${NOT_THERE-unset}]");
-    assert_eq!(run.out(), "token-value harmless-value [] [unset]\n");
-}
-
-#[test]
-fn the_operator_can_name_variables_for_everyone() {
-    let daemon = builder().env("HARMLESS", "yes").set("", "pass_env", "[\"HARMLESS\"]").start();
-    assert_eq!(daemon.session(Shell::Dash).run("echo $HARMLESS").out(), "yes\n");
-}
-
-#[test]
 fn values_given_reach_the_shell_and_are_never_shown() {
     let daemon = builder().set("log", "level", "\"trace\"").start();
     let params = json!({"env": {"SHOWN": "plain-value-1"}, "secret_env": {"HIDDEN": "secret-value-2"}});
@@ -76,4 +61,24 @@ fn the_daemons_token_leaves_its_environment() {
     assert_eq!(seen.out(), "0\n");
     let mut client = daemon.client();
     client.authenticate("operator-secret-3");
+}
+
+/// Not in containers: sessions there have the environment that the container was created with.
+mod outside_containers {
+    use super::*;
+
+    #[test]
+    fn what_is_named_comes_through() {
+        let daemon = with_secrets();
+        let params = json!({"pass_env": ["GITHUB_TOKEN", "HARMLESS", "NOT_THERE"]});
+        let mut session = daemon.session_with(Shell::Dash, params);
+        let run = session.run("echo $GITHUB_TOKEN $HARMLESS [$DB_PASSWORD] [${NOT_THERE-unset}]");
+        assert_eq!(run.out(), "token-value harmless-value [] [unset]\n");
+    }
+
+    #[test]
+    fn the_operator_can_name_variables_for_everyone() {
+        let daemon = builder().env("HARMLESS", "yes").set("", "pass_env", "[\"HARMLESS\"]").start();
+        assert_eq!(daemon.session(Shell::Dash).run("echo $HARMLESS").out(), "yes\n");
+    }
 }

@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 use trl_testkit::{
-    Builder, Session, Shell, Value, descendants, eventually, json, process, procs_matching, sleeper,
+    Builder, Rounds, Session, Shell, Value, descendants, eventually, json, process, procs_matching, sleeper,
     wait_gone,
 };
 
@@ -228,31 +228,37 @@ fn a_waiting_client_learns_that_its_session_was_destroyed() {
     }
 }
 
-/// A keeper that does not get its turn cannot end the clones that others have replaced. One that lives on listens where the
-/// next but one listens, and would take its orders: all are gone before one of them becomes the shell.
-#[test]
-fn clones_end_before_another_takes_over_in_their_place() {
-    for shell in [Shell::Bash, Shell::Dash, Shell::Zsh] {
-        let daemon = daemon();
-        let mut session = daemon.session(shell);
-        session.run("true");
-        let main = session.pid();
-        let keeper = process::parent(main).expect("it lives");
-        process::signal(keeper, Signal::STOP);
-        for _ in 0..6 {
-            session.run("x=$((x+1))");
+mod soak {
+    use super::*;
+
+    /// A keeper that does not get its turn cannot end the clones that others have replaced. One that lives on listens where
+    /// the next but one listens, and would take its orders: all are gone before one of them becomes the shell.
+    #[test]
+    fn clones_end_before_another_takes_over_in_their_place() {
+        const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Dash, Shell::Zsh];
+        for round in Rounds::new(SHELLS.len()) {
+            let shell = SHELLS[round % SHELLS.len()];
+            let daemon = daemon();
+            let mut session = daemon.session(shell);
+            session.run("true");
+            let main = session.pid();
+            let keeper = process::parent(main).expect("it lives");
+            process::signal(keeper, Signal::STOP);
+            for _ in 0..6 {
+                session.run("x=$((x+1))");
+            }
+            // it waits for the rollback point after the last of them
+            session.run("true");
+            process::signal(main, Signal::KILL);
+            // Until then it might still take an order to its grave.
+            eventually("it is dead", || process::is_gone(main));
+            process::signal(keeper, Signal::CONT);
+            assert_eq!(session.run("echo $x").out(), "6\n", "{shell:?}");
+            let shells = process::below(keeper).into_iter().filter(|p| !p.is_zombie()).count();
+            assert!(
+                shells <= 3,
+                "{shell:?}: {shells} processes: the shell, its clone, and more than the last one"
+            );
         }
-        // it waits for the rollback point after the last of them
-        session.run("true");
-        process::signal(main, Signal::KILL);
-        // Until then it might still take an order to its grave.
-        eventually("it is dead", || process::is_gone(main));
-        process::signal(keeper, Signal::CONT);
-        assert_eq!(session.run("echo $x").out(), "6\n", "{shell:?}");
-        let shells = process::below(keeper).into_iter().filter(|p| !p.is_zombie()).count();
-        assert!(
-            shells <= 3,
-            "{shell:?}: {shells} processes: the shell, its clone, and more than the last one"
-        );
     }
 }

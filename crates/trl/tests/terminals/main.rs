@@ -4,12 +4,16 @@
 mod destroy;
 mod end;
 mod input;
-mod inside;
 mod life;
 mod programs;
 mod recording;
 mod size;
 mod start;
+
+/// Not for remote runtimes: the daemon does not know the processes of a remote session and rejects them all.
+mod local {
+    mod inside;
+}
 
 use trl_testkit::{Builder, Daemon};
 

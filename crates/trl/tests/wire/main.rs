@@ -4,10 +4,14 @@
 mod access;
 mod envelope;
 mod events;
-mod inside;
 mod pressure;
 mod socket;
 mod stream;
+
+/// Not for remote runtimes: the daemon does not know the processes of a remote session and rejects them all.
+mod local {
+    mod inside;
+}
 
 use trl_testkit::{Builder, Daemon};
 

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use self::results::Tally;
-use crate::steps::{Outcome, must};
-use crate::{place, ui};
+use super::outcome::Outcome;
+use crate::{command, place, ui};
 
 /// One pass of the suite: a version of it, and one of the protocol.
 struct Run {
@@ -40,7 +40,7 @@ const RUNS: [Run; 3] = [
 const MOST: Duration = Duration::from_secs(180);
 
 /// All runs, as one step. A machine that has no npm, or cannot reach a registry, does without.
-pub(crate) fn check() -> Outcome {
+pub(super) fn check() -> Outcome {
     let dir = match install() {
         Ok(dir) => dir,
         Err(error) if !place::is_ci() => return Outcome::Skipped(format!("{error:#}")),
@@ -54,8 +54,7 @@ pub(crate) fn check() -> Outcome {
 }
 
 fn run_all(dir: &Path, tally: &mut Tally) -> Result<()> {
-    must(&mut place::cargo(["build", "--package", "trl"]))?;
-    let daemon = Daemon::start(&place::target_dir()?.join("debug/trl"), &dir.join("daemon.log"))?;
+    let daemon = Daemon::start(&place::debug_binary()?, &dir.join("daemon.log"))?;
     let proxy = Proxy::start(dir, &daemon)?;
     for run in &RUNS {
         let reports = dir.join("results").join(format!("{}-{}", run.suite.replace('/', "-"), run.protocol));
@@ -65,8 +64,8 @@ fn run_all(dir: &Path, tally: &mut Tally) -> Result<()> {
     Ok(())
 }
 
-/// The directory the suite and its Node are in.
-fn install() -> Result<PathBuf> {
+/// Installs the suite and its Node. Returns their directory.
+pub(crate) fn install() -> Result<PathBuf> {
     ensure!(ui::has_npm(), "npm is missing: the conformance suite comes from there");
     let dir = place::target_dir()?.join("conformance");
     fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
@@ -75,7 +74,8 @@ fn install() -> Result<PathBuf> {
         fs::copy(&from, dir.join(name)).with_context(|| from.display().to_string())?;
     }
     ui::install(&dir).context("the conformance suite could not be got from npm")?;
-    let version = place::output(node(&dir).arg("--version")).context("there is no Node for this machine")?;
+    let version =
+        command::output(node(&dir).arg("--version")).context("there is no Node for this machine")?;
     eprintln!("node {}", version.trim());
     Ok(dir)
 }
@@ -148,7 +148,8 @@ impl Daemon {
             .filter_map(|line| Some(line.ok()?.split_once(" http on http://")?.1.to_string()))
             .next();
         daemon.address = found.context("the daemon does not say where it serves HTTP")?;
-        let token = place::output(&mut daemon.command(&["token", "new", "conformance", "--role", "agent"]))?;
+        let token =
+            command::output(&mut daemon.command(&["token", "new", "conformance", "--role", "agent"]))?;
         daemon.token = token.trim().into();
         Ok(daemon)
     }
@@ -167,7 +168,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        place::succeeds(&mut self.command(&["stop"]));
+        command::succeeds(&mut self.command(&["stop"]));
         drop(self.child.take());
         let _ = fs::remove_dir_all(&self.place);
     }

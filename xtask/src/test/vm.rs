@@ -3,8 +3,8 @@
 //! 1. The kernel is Debian's for clouds, unpacked and not installed: this machine's boot stays as it is.
 //! 2. The whole system is one archive in memory: the test program and the daemon as they were built, a few programs and
 //!    the libraries they need, and a script that is process 1.
-//! 3. Those tests run that a group matters to, each in a process of its own: as root in the first group of all, then some
-//!    as an ordinary user in one that was handed on, as a service manager does.
+//! 3. The tests in modules `groups` run, each in a process of its own: as root in the root group, then those in
+//!    `groups::delegated` as an ordinary user in a group that is delegated to it, as a service manager does.
 //! 4. The machine is emulated, so that nothing is asked of this one but time.
 
 use std::collections::BTreeSet;
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::steps::{Counts, Outcome};
-use crate::{needs, place, steps};
+use super::outcome::{Outcome, Tests};
+use crate::{command, needs, place};
 
 const QEMU: &str = "qemu-system-x86_64";
 const KERNEL_PACKAGE: &str = "linux-image-cloud-amd64";
@@ -30,7 +30,7 @@ const PROGRAMS: [&str; 14] = [
     "true", "yes",
 ];
 
-pub(crate) fn tests() -> Outcome {
+pub(super) fn tests() -> Outcome {
     if !needs::has_program(QEMU) && !place::is_ci() {
         return Outcome::Skipped(format!("{QEMU} (package qemu-system-x86) is not installed"));
     }
@@ -59,14 +59,14 @@ fn kernel(dir: &Path) -> Result<PathBuf> {
     }
     ensure!(needs::has_program("apt-get"), "only Debian's is known here, and this is no Debian");
     fs::create_dir_all(&unpacked)?;
-    let depends = place::output(Command::new("apt-cache").args(["depends", KERNEL_PACKAGE]))?;
+    let depends = command::output(Command::new("apt-cache").args(["depends", KERNEL_PACKAGE]))?;
     let package = depends.lines().find_map(|line| line.trim().strip_prefix("Depends: "));
     let package = package.with_context(|| format!("{KERNEL_PACKAGE} is not known; apt-get update helps"))?;
-    steps::must(Command::new("apt-get").args(["download", package]).current_dir(&unpacked))?;
+    command::must(Command::new("apt-get").args(["download", package]).current_dir(&unpacked))?;
     let files = fs::read_dir(&unpacked)?.flatten().map(|entry| entry.path());
     let deb = files.into_iter().find(|path| path.extension().is_some_and(|ending| ending == "deb"));
     let deb = deb.context("nothing was downloaded")?;
-    steps::must(Command::new("dpkg-deb").arg("-x").arg(&deb).arg(&unpacked))?;
+    command::must(Command::new("dpkg-deb").arg("-x").arg(&deb).arg(&unpacked))?;
     fs::remove_file(deb)?;
     // All it has to drive is a serial line.
     let _ = fs::remove_dir_all(unpacked.join("lib"));
@@ -114,7 +114,7 @@ fn archive(dir: &Path) -> Result<PathBuf> {
 /// The test program and the daemon, as all other tests use them.
 fn build() -> Result<(PathBuf, PathBuf)> {
     let mut command = place::cargo(["test", "--no-run", "--package", "trl", "--test", "limits"]);
-    let told = place::output(command.arg("--message-format=json"))?;
+    let told = command::output(command.arg("--message-format=json"))?;
     let test = told.lines().filter(|line| line.contains(r#""name":"limits""#)).find_map(|line| {
         let (_, rest) = line.split_once(r#""executable":""#)?;
         Some(PathBuf::from(rest.split_once('"')?.0))
@@ -125,7 +125,7 @@ fn build() -> Result<(PathBuf, PathBuf)> {
 /// Without what only debuggers read: it all has to fit into memory, twice.
 fn stripped(program: &Path, dir: &Path) -> Result<PathBuf> {
     let to = dir.join(program.file_name().unwrap_or_default());
-    steps::must(Command::new("strip").arg("--strip-debug").arg("-o").arg(&to).arg(program))?;
+    command::must(Command::new("strip").arg("--strip-debug").arg("-o").arg(&to).arg(program))?;
     Ok(to)
 }
 
@@ -150,7 +150,7 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup
 chmod 1777 /tmp /dev/shm
 cat /proc/version
 
-# Each test by itself, of those whose names have a word of $only: how many passed and failed is what the other side reads.
+# Each test by itself, of those with $only in their path: how many passed and failed is what the other side reads.
 each() {
     "$@" --list $only 2>/dev/null | while read -r name; do
         case $name in *': test') ;; *) continue ;; esac
@@ -162,7 +162,7 @@ each() {
     done
 }
 
-who=root only='asking::what a_memory_bomb a_fork_bomb_i a_share a_started processor_time leavings' each /limits
+who=root only=::groups:: each /limits
 
 # As a service manager hands a group on.
 s=/sys/fs/cgroup/service
@@ -178,7 +178,7 @@ chmod 700 /tmp/home /tmp/run /tmp/tmp
 (
     echo 0 >$s/tests/cgroup.procs
     export HOME=/tmp/home XDG_RUNTIME_DIR=/tmp/run TMPDIR=/tmp/tmp
-    who=nobody only='a_memory_bomb a_fork_bomb_is leavings::a_' each setpriv --reuid=65534 --regid=65534 --clear-groups /limits
+    who=nobody only=::groups::delegated:: each setpriv --reuid=65534 --regid=65534 --clear-groups /limits
 )
 
 echo 'vm: over'
@@ -257,7 +257,7 @@ impl Archive {
 
 // ---- the machine
 
-fn run(kernel: &Path, archive: &Path) -> Result<Counts> {
+fn run(kernel: &Path, archive: &Path) -> Result<Tests> {
     let mut machine = Command::new(QEMU)
         .args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"])
         .args(["-m", "1536", "-smp", "2", "-cpu", "max", "-append", "console=ttyS0 quiet panic=-1"])
@@ -285,8 +285,8 @@ fn run(kernel: &Path, archive: &Path) -> Result<Counts> {
 }
 
 /// Shows what is said, and counts; whether it came to the end.
-fn listen(console: impl std::io::Read) -> (Counts, bool) {
-    let mut counts = Counts::default();
+fn listen(console: impl std::io::Read) -> (Tests, bool) {
+    let mut counts = Tests::default();
     let mut over = false;
     for line in std::io::BufRead::split(std::io::BufReader::new(console), b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn what_the_machine_says_is_counted() {
         let said = b"Linux\r\nvm: passed root a\r\nvm: failed root b\r\nwhy\r\nvm: over\r\n";
-        assert_eq!(listen(&said[..]), (Counts { passed: 1, failed: 1 }, true));
+        assert_eq!(listen(&said[..]), (Tests { passed: 1, failed: 1, flaky: Vec::new() }, true));
         assert!(!listen(&b"vm: passed x\n"[..]).1);
     }
 }

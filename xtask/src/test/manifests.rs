@@ -8,7 +8,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::steps::{Outcome, must};
+use super::outcome::Outcome;
+use crate::command::{self, must};
 use crate::{needs, place};
 
 const EXAMPLE: &str = "examples/kubernetes";
@@ -38,7 +39,7 @@ pub(crate) fn install_checker() {
     }
 }
 
-pub(crate) fn check() -> Outcome {
+pub(super) fn check() -> Outcome {
     if !has_checker() && !place::is_ci() {
         return Outcome::Skipped("kubernetes-validate is not installed".into());
     }
@@ -56,7 +57,7 @@ fn hold() -> Result<()> {
     ensure!(text.contains(right), "{right} is not in the example any more");
     let misspelt = place::root().join("target/misspelt.yaml");
     std::fs::write(&misspelt, text.replace(right, wrong))?;
-    ensure!(!place::succeeds(checker(VERSIONS[1]).arg(&misspelt)), "{wrong} was not noticed");
+    ensure!(!command::succeeds(checker(VERSIONS[1]).arg(&misspelt)), "{wrong} was not noticed");
     Ok(())
 }
 
