@@ -7,7 +7,7 @@
 //!       └──────────── outbox (bounded) ◀── replies, pushes (follow) ──┘
 //! ```
 //!
-//! - [`startup`]: the socket's directory, lock and address. - [`supervisor`]: the service manager. - [`auth`]: tokens, tickets, failed attempts.
+//! - [`startup`]: the socket's directory, lock and address. - [`ready`]: the lines printed when ready. - [`supervisor`]: the service manager. - [`auth`]: tokens, tickets, failed attempts.
 //! - [`http`]: the door for programs and browsers. - [`lines`], [`outbox`]: bytes in, bytes out, both bounded.
 //! - [`agent`]: messages to sessions' agents. - [`connection`]: one client. - [`principal`]: who it is and what it may do.
 //! - [`runtimes`]: where sessions can live. - [`elsewhere`]: files of sessions that live elsewhere. - [`far`]: an engine for a gateway, behind a link. - [`rpc`]: the dispatch table. - [`doctor`]: what could be better. - [`files`]: those of workspaces. - [`follow`]: pushes after a reply.
@@ -29,6 +29,7 @@ mod http;
 mod lines;
 mod outbox;
 mod principal;
+mod ready;
 mod rpc;
 mod runtimes;
 mod snapshots;
@@ -37,7 +38,6 @@ mod supervisor;
 mod terminals;
 mod unified;
 
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -63,9 +63,10 @@ use self::files::FileService;
 use self::lines::Lines;
 use self::outbox::ByteSink;
 use self::principal::Principal;
+use self::ready::TokenOrigin;
 use self::startup::{Binder, Claim};
 use self::supervisor::Supervisor;
-use crate::config::{Config, HttpAddr, WireLimits};
+use crate::config::{Config, WireLimits};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServeError {
@@ -154,6 +155,7 @@ pub(crate) fn daemon(mut config: Config) -> Result<(), ServeError> {
     let binder = if handed.is_some() { Binder::ServiceManager } else { Binder::Daemon };
     let mut claim = Claim::take(&config.socket, binder)?;
     let settings = config.http.clone();
+    let token_origin = TokenOrigin::of(&config);
     let (server, runtime, operator) = prepare(config, Keeps::Records)?;
     let outcome = runtime.block_on(async {
         let door = http::Listener::bind(&settings)?;
@@ -162,9 +164,9 @@ pub(crate) fn daemon(mut config: Config) -> Result<(), ServeError> {
             None => claim.listen()?,
         };
         tokio::spawn(background(Arc::clone(&server), Signals::listen()?));
-        say_ready(&ready_lines(&server, door.as_ref()));
+        ready::announce(server.socket.as_deref(), door.as_ref());
         supervisor.ready();
-        show_login(door.as_ref(), &operator);
+        ready::announce_login(door.as_ref(), &operator, &token_origin);
         drop(operator);
         let indoors = http::Indoors::new(&server, settings.clone());
         let door = door.map(|door| tokio::spawn(http::serve(Arc::clone(&server), settings, door)));
@@ -281,33 +283,6 @@ fn prepare(
 fn open_store(dir: &Path) -> Result<Store, ServeError> {
     Store::open(dir, trl_store::Options::default())
         .map_err(|cause| ServeError::DataDir { dir: dir.into(), cause })
-}
-
-/// The first line is what programs wait for; the second is there only with the door.
-fn ready_lines(server: &Server, door: Option<&http::Listener>) -> String {
-    let socket = server.socket.as_deref().map(|p| p.display().to_string()).unwrap_or_default();
-    let version = env!("CARGO_PKG_VERSION");
-    let first = format!("trl {version} ready on {socket}");
-    match door.map(http::Listener::address) {
-        None => first,
-        Some(HttpAddr::Tcp(address)) => format!("{first}\ntrl {version} http on http://{address}"),
-        Some(address @ HttpAddr::Unix(_)) => format!("{first}\ntrl {version} http on {address}"),
-    }
-}
-
-/// To the person who started this at a terminal: an address that logs in. What comes after `#` is sent to nobody, and no
-/// log gets it, as none is a terminal.
-fn show_login(door: Option<&http::Listener>, operator: &Secret) {
-    let Some(HttpAddr::Tcp(address)) = door.map(http::Listener::address) else { return };
-    if http::has_ui() && std::io::stdout().is_terminal() {
-        say_ready(&format!("open http://{address}/#token={}", operator.expose()));
-    }
-}
-
-/// Nobody may be listening any more, which is no reason to end.
-fn say_ready(line: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
 /// What runs beside the clients.

@@ -7,6 +7,7 @@ mod exec;
 mod reach;
 mod record;
 mod run;
+mod serve;
 mod session;
 mod term;
 
