@@ -4,6 +4,7 @@
 mod attach;
 mod doctor;
 mod exec;
+mod help;
 mod reach;
 mod record;
 mod run;
