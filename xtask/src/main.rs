@@ -1,7 +1,7 @@
 //! `cargo xtask COMMAND`: builds, runs, tests and packs this repository.
 //!
 //! [`binary`] builds the one static program; [`dist`] packs it for release; [`ui`] builds the web UI; [`needs`] installs what the
-//! tests use; [`test`] is the suite.
+//! tests use; [`mod@test`] is the suite.
 
 mod binary;
 mod command;

@@ -16,7 +16,7 @@
 //! - All commands of a page run in order, in one shell that begins in the home directory. A command has 60 s.
 //! - `trl serve --http 127.0.0.1:7870` runs already, unless a command of the page has `trl serve` in it.
 //! - A page leaves no session, terminal, runtime, token, request or file in `~/.config`; README.md leaves no file at all.
-//! - A block that cannot be run has `<!-- not run: REASON -->` on the line before its fence.
+//! - A block that cannot be run has `<!-- not run: REASON -->` above its fence, with at most blank lines between.
 //!
 //! One page: `cargo nextest run -p trl --test documents -E 'test(=docs/guide.md)'`. With `UPDATE_DOCS=1` a page whose
 //! output differs is written anew with the output of this run: read the difference before you keep it.

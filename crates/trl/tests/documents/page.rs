@@ -91,8 +91,8 @@ fn blocks(lines: &[String]) -> Result<Vec<Block>, Wrong> {
                     return Err((at, "a console block is not indented".into()));
                 }
                 "console" => {
-                    let mark = at.checked_sub(1).map_or(Ok(None), |above| mark(&lines[above]));
-                    let mark = mark.map_err(|why| (at, why))?;
+                    let above = lines[..at].iter().rfind(|line| !line.is_empty());
+                    let mark = above.map_or(Ok(None), |line| mark(line)).map_err(|why| (at, why))?;
                     blocks.push(Block { line: at + 1, mark, commands: commands(lines, at + 1..end)? });
                 }
                 "sh" | "bash" | "shell" => {
@@ -101,17 +101,25 @@ fn blocks(lines: &[String]) -> Result<Vec<Block>, Wrong> {
                 _ => {}
             }
             at = end;
-        } else if line.contains(MARK) && lines.get(at + 1).is_none_or(|next| next != "```console") {
-            return Err((at, "this mark is not on the line before a console block".into()));
+        } else if is_mark(line) {
+            let next = lines[at + 1..].iter().find(|line| !line.is_empty());
+            if next.is_none_or(|next| next != "```console") {
+                return Err((at, "this mark does not stand above a console block".into()));
+            }
         }
         at += 1;
     }
     Ok(blocks)
 }
 
-/// The reason of a mark; None when the line is none.
+/// Whether a line is a mark. A sentence may mention one in the middle of a line.
+fn is_mark(line: &str) -> bool {
+    line.trim_start().starts_with(MARK)
+}
+
+/// Returns the reason that a mark gives, and `None` for any other line.
 fn mark(line: &str) -> Result<Option<String>, String> {
-    if !line.contains(MARK) {
+    if !is_mark(line) {
         return Ok(None);
     }
     let reason = line.strip_prefix(MARK).and_then(|rest| rest.strip_prefix(": ")?.strip_suffix(" -->"));
@@ -149,8 +157,11 @@ pub(crate) fn check() {
     let found = read(block).expect("a block");
     let rests: Vec<_> = found[0].commands.iter().map(|command| command.rest.join("|")).collect();
     assert_eq!((rests, found[0].mark.is_none()), (vec!["a".to_string(), String::new()], true));
-    let marked = read(&format!("{MARK}: no network -->\n{block}")).expect("a block");
-    assert_eq!(marked[0].mark.as_deref(), Some("no network"));
+    for gap in ["\n", "\n\n"] {
+        let marked = read(&format!("{MARK}: no network -->{gap}{block}")).expect("a block");
+        assert_eq!(marked[0].mark.as_deref(), Some("no network"));
+    }
+    assert!(read(&format!("A block that cannot be run has `{MARK}: REASON -->`.")).is_ok());
     let wrong = [
         "```console\necho a\n```".to_string(),
         "```console\n```".to_string(),
@@ -159,7 +170,7 @@ pub(crate) fn check() {
         "```sh\necho a\n```".to_string(),
         format!("{MARK}: -->\n{block}"),
         format!("{MARK} -->\n{block}"),
-        format!("{MARK}: no network -->\n\n{block}"),
+        format!("{MARK}: no network -->\ntext\n{block}"),
         format!("{MARK}: no network -->\n```json\n```"),
     ];
     wrong.iter().for_each(|text| assert!(read(text).is_err(), "{text}"));
