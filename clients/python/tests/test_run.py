@@ -55,7 +55,9 @@ def test_a_timeout_is_a_result(client: Client) -> None:
 
 
 def test_an_interrupt_ends_the_command(daemon: Daemon, client: Client) -> None:
-    script = f"from trl_client import Client; Client(socket={daemon.socket!r}).run('sleep 71')"
+    # A suite that a shell started in the background ignores SIGINT, and so would this child.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    script = f"{heed}; from trl_client import Client; Client(socket={daemon.socket!r}).run('sleep 71')"
     env = {**daemon.env, "PYTHONPATH": str(Path(__file__).parent.parent / "src")}
     with client.events(kinds=["exec.started", "exec.finished"]) as events:
         child = subprocess.Popen([sys.executable, "-c", script], env=env, stderr=subprocess.PIPE)
