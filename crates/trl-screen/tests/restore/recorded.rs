@@ -1,7 +1,7 @@
 //! Real programs, driven by scenarios.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
@@ -20,7 +20,8 @@ pub(crate) fn streams() -> Vec<Stream> {
     let dir = tempfile::tempdir().unwrap();
     let text = dir.path().join("text.py");
     std::fs::write(&text, sample_text()).unwrap();
-    let scenarios = scenarios(&text, dir.path());
+    let server = TmuxServer { socket: dir.path().join("tmux.socket") };
+    let scenarios = scenarios(&text, &server.socket);
     let there = |name: &str| {
         std::env::var("PATH").unwrap_or_default().split(':').any(|d| Path::new(d).join(name).is_file())
     };
@@ -35,6 +36,22 @@ pub(crate) fn streams() -> Vec<Stream> {
         }
         recordings.into_iter().map(|recording| recording.join().expect("a recording")).collect()
     })
+}
+
+/// The tmux server of a recording, ended with this value. The scenario ends it too, unless a key is lost on the way.
+struct TmuxServer {
+    socket: PathBuf,
+}
+
+impl Drop for TmuxServer {
+    fn drop(&mut self) {
+        let _ = Command::new("tmux")
+            .arg("-S")
+            .arg(&self.socket)
+            .arg("kill-server")
+            .stderr(Stdio::null())
+            .status();
+    }
 }
 
 fn record(name: &str, scenario: &Value, dir: &Path) -> Stream {
@@ -87,10 +104,8 @@ fn steps(keys: &[&str]) -> Vec<Value> {
     keys.iter().map(step).collect()
 }
 
-fn scenarios(text: &Path, dir: &Path) -> Vec<(&'static str, Value)> {
-    let text = text.to_str().unwrap();
-    let socket = dir.join("tmux.socket");
-    let socket = socket.to_str().unwrap();
+fn scenarios(text: &Path, socket: &Path) -> Vec<(&'static str, Value)> {
+    let (text, socket) = (text.to_str().unwrap(), socket.to_str().unwrap());
     let scenario = |argv: &[&str], keys: &[&str]| json!({ "argv": argv, "steps": steps(keys) });
     vec![
         ("bash", scenario(&["bash", "--norc", "-i"], BASH)),
