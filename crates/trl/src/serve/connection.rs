@@ -10,6 +10,7 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use trl_proto::envelope::{self, Fault, Incoming, Malformed, Request};
@@ -145,8 +146,10 @@ async fn read(client: &Arc<Client>, mut lines: impl Source) {
         let incoming = match line {
             Err(_) | Ok(Line::End) => break,
             Ok(Line::Text(text)) => envelope::parse(&text, state.usual),
-            Ok(Line::TooLong) => state.fault(Fault::TooLong { limit: client.server.wire.max_line_bytes }),
-            Ok(Line::Garbage) => state.fault(Fault::NotJson),
+            Ok(Line::TooLong(id)) => {
+                state.fault(id, Fault::TooLong { limit: client.server.wire.max_line_bytes })
+            }
+            Ok(Line::Garbage) => state.fault(None, Fault::NotJson),
         };
         let Ok(permit) = Arc::clone(&in_flight).acquire_owned().await else { break };
         match incoming {
@@ -181,8 +184,8 @@ struct Reading {
 }
 
 impl Reading {
-    fn fault(&self, fault: Fault) -> Incoming {
-        Incoming::One(Err(Malformed { dialect: self.usual, id: None, fault }))
+    fn fault(&self, id: Option<Box<RawValue>>, fault: Fault) -> Incoming {
+        Incoming::One(Err(Malformed { dialect: self.usual, id, fault }))
     }
 
     fn is_auth(&self, request: &Request) -> bool {

@@ -3,7 +3,10 @@
 use std::future::Future;
 use std::io;
 
+use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::request_id::IdSearch;
 
 /// Where requests come from, one at a time.
 pub(crate) trait Source: Send {
@@ -25,15 +28,15 @@ pub(crate) struct Lines<R> {
     /// Bytes after `used` known to hold no newline.
     searched: usize,
     max: usize,
-    /// In the middle of an overlong line.
-    skipping: bool,
+    /// In the middle of an overlong line: the search for its id.
+    skipping: Option<IdSearch>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Line {
     Text(String),
-    /// Longer than the cap.
-    TooLong,
+    /// Longer than the cap. If it was a request with an id, that id.
+    TooLong(Option<Box<RawValue>>),
     /// Not UTF-8, so not JSON.
     Garbage,
     End,
@@ -43,19 +46,15 @@ const CHUNK: usize = 16 * 1024;
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     pub(crate) fn new(reader: R, max: usize) -> Self {
-        Self { reader, buffer: Vec::new(), used: 0, searched: 0, max, skipping: false }
+        Self { reader, buffer: Vec::new(), used: 0, searched: 0, max, skipping: None }
     }
 
     /// A last line that its sender did not end is a line all the same.
     fn take_rest(&mut self) -> Line {
         let rest = std::mem::take(&mut self.buffer);
-        let line = rest[self.used..].trim_ascii();
-        self.used = 0;
+        let used = std::mem::take(&mut self.used);
         self.searched = 0;
-        match std::mem::take(&mut self.skipping) || line.is_empty() {
-            true => Line::End,
-            false => std::str::from_utf8(line).map_or(Line::Garbage, |t| Line::Text(t.to_string())),
-        }
+        self.whole(&rest[used..]).unwrap_or(Line::End)
     }
 
     fn take(&mut self) -> Option<Line> {
@@ -63,28 +62,35 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let rest = &self.buffer[self.used..];
             let Some(at) = rest[self.searched..].iter().position(|b| *b == b'\n') else {
                 self.searched = rest.len();
-                if rest.len() <= self.max {
-                    return None;
+                if rest.len() > self.max || self.skipping.is_some() {
+                    self.skipping.get_or_insert_default().feed(rest);
+                    self.used = self.buffer.len();
+                    self.searched = 0;
                 }
-                self.used = self.buffer.len();
-                self.searched = 0;
-                let first = !std::mem::replace(&mut self.skipping, true);
-                return first.then_some(Line::TooLong);
+                return None;
             };
-            let end = self.searched + at;
-            let line = rest[..end].trim_ascii();
-            let line = match std::mem::take(&mut self.skipping) {
-                true => None,
-                false if line.is_empty() => None,
-                false if end > self.max => Some(Line::TooLong),
-                false => Some(std::str::from_utf8(line).map_or(Line::Garbage, |t| Line::Text(t.to_string()))),
-            };
-            self.used += end + 1;
+            let (start, end) = (self.used, self.used + self.searched + at);
+            self.used = end + 1;
             self.searched = 0;
+            let buffer = std::mem::take(&mut self.buffer);
+            let line = self.whole(&buffer[start..end]);
+            self.buffer = buffer;
             if line.is_some() {
                 return line;
             }
         }
+    }
+
+    /// A line from its last bytes: all of them, unless it is being skipped. None for an empty one.
+    fn whole(&mut self, bytes: &[u8]) -> Option<Line> {
+        if bytes.len() > self.max || self.skipping.is_some() {
+            let mut search = self.skipping.take().unwrap_or_default();
+            search.feed(bytes);
+            return Some(Line::TooLong(search.finish()));
+        }
+        let line = bytes.trim_ascii();
+        let text = || std::str::from_utf8(line).map_or(Line::Garbage, |text| Line::Text(text.to_string()));
+        (!line.is_empty()).then(text)
     }
 
     /// Drops what was handed out; a buffer that once held a large line shrinks again.
@@ -120,24 +126,32 @@ mod tests {
 
     use super::*;
 
-    async fn all(input: &[u8], max: usize) -> Vec<Line> {
+    async fn told(input: &[u8], max: usize) -> Vec<String> {
         let mut lines = Lines::new(input, max);
         let mut out = Vec::new();
         loop {
-            match lines.next().await.unwrap() {
+            out.push(match lines.next().await.unwrap() {
                 Line::End => return out,
-                line => out.push(line),
-            }
+                Line::Text(text) => text,
+                Line::TooLong(id) => format!("too long: {}", id.map_or("no id".into(), |id| id.to_string())),
+                Line::Garbage => "garbage".into(),
+            });
         }
     }
 
     #[tokio::test]
     async fn an_overlong_line_is_reported_once_and_the_next_one_read() {
         let text = format!("{}\nok\n\n{}\n{{}}", "x".repeat(50_000), "y".repeat(11));
-        let ok = Line::Text("ok".into());
-        let last = Line::Text("{}".into());
-        assert_eq!(all(text.as_bytes(), 10).await, [Line::TooLong, ok, Line::TooLong, last]);
-        assert_eq!(all(b"\xff\n", 10).await, [Line::Garbage]);
+        assert_eq!(told(text.as_bytes(), 10).await, ["too long: no id", "ok", "too long: no id", "{}"]);
+        assert_eq!(told(b"\xff\n", 10).await, ["garbage"]);
+    }
+
+    #[tokio::test]
+    async fn an_overlong_request_keeps_its_id() {
+        let x = "x".repeat(50_000);
+        let text =
+            format!("{{\"id\":1,\"p\":\"{x}\"}}\nok\n{{\"p\":\"{x}\",\"id\":\"b\"}}\n{{\"id\":3,\"p\":\"{x}");
+        assert_eq!(told(text.as_bytes(), 10).await, ["too long: 1", "ok", "too long: \"b\"", "too long: 3"]);
     }
 
     proptest! {
@@ -145,8 +159,7 @@ mod tests {
         fn framing_round_trips(lines in prop::collection::vec("[a-z{}\":]{1,30}", 0..20)) {
             let input = lines.join("\n") + "\n";
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            let got = runtime.block_on(all(input.as_bytes(), 30));
-            prop_assert_eq!(got, lines.into_iter().map(Line::Text).collect::<Vec<_>>());
+            prop_assert_eq!(runtime.block_on(told(input.as_bytes(), 30)), lines);
         }
     }
 }

@@ -134,6 +134,7 @@ fn a_line_over_the_cap_keeps_the_connection() {
         ));
         let reply = next_json(&mut client);
         assert_eq!(reply["error"]["data"]["code"], "PAYLOAD_TOO_LARGE", "{size}");
+        assert_eq!(reply["id"], 1, "{size}");
         assert_usable(&mut client);
     }
     // Just below it is fine.
