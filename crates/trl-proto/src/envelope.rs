@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
 use crate::exec::{OutputPush, Stream};
-use crate::explain::explain;
+use crate::explain::{explain, read};
 use crate::text;
 
 /// How a client speaks.
@@ -47,7 +47,7 @@ impl Request {
         if !text.starts_with('{') {
             return Err(Error::invalid("`params` must be an object"));
         }
-        serde_json::from_str(text).map_err(|e| Error::invalid(explain(&e, text)))
+        read(text).map_err(Error::invalid)
     }
 }
 

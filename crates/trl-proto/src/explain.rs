@@ -6,10 +6,16 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use serde::de::{DeserializeOwned, IntoDeserializer, value};
 use serde_json::value::RawValue;
 
 use crate::nearest::nearest;
+
+/// Reads a JSON text, or says what is wrong with it: the field by its path, and types by their names in JSON.
+pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| explain(&error, text))
+}
 
 /// Why `text` is not what it should be.
 pub(crate) fn explain(error: &serde_json::Error, text: &str) -> String {

@@ -46,7 +46,7 @@ pub mod workspace;
 
 pub use envelope::Dialect;
 pub use error::{Error, ErrorCode, Result};
-pub use explain::{by_name, one_line, unknown_name};
+pub use explain::{by_name, one_line, read, unknown_name};
 pub use id::{CheckpointId, ExecutionId, MessageId, RequestId, SessionId, StreamId, TerminalId, TokenId};
 pub use method::{Method, Role};
 pub use text::{Encoding, Text};

@@ -377,7 +377,7 @@ fn refused_by_user() -> Fault {
 
 /// Parameters as a model gave them.
 fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, Fault> {
-    serde_json::from_value(Value::Object(arguments)).map_err(|e| Fault::Params(e.to_string()))
+    trl_proto::read(&Value::Object(arguments).to_string()).map_err(Fault::Params)
 }
 
 fn execution(text: &str) -> Result<ExecutionId, Fault> {

@@ -6,6 +6,7 @@
 //! 3. [`show`] says what came of it, in as many words as the model wants and as a structure.
 //! 4. [`ask`] asks the person at the model's side, when a command has to be approved and the client can ask.
 //! 5. [`resources`] are what can be read without a tool: sessions, output, screens.
+//! 6. [`stdio`] carries the messages of a client that has started this process.
 //!
 //! In builds with debug assertions `fixtures` stands before it when a test says so: what the protocol's conformance suite wants.
 //!
@@ -18,17 +19,20 @@ mod calls;
 mod fixtures;
 mod hands;
 mod keep;
+mod params;
 mod resources;
 mod show;
+mod stdio;
 mod tools;
 
 use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
-    Implementation, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+    CustomRequest, CustomResult, Implementation, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
@@ -36,6 +40,7 @@ use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use self::ask::Person;
 use self::calls::Calls;
 pub(crate) use self::hands::{Hands, Later, Socket, find_shell};
+use self::stdio::Stdio;
 use crate::config::Config;
 
 /// For people who set it up.
@@ -82,8 +87,7 @@ pub(crate) fn at_the_door(hands: impl Hands + 'static) -> impl ServerHandler {
 /// Serves the client on stdin and stdout until it goes.
 pub(crate) async fn serve_stdio(config: &Config) -> Result<(), String> {
     let server = Server::new(Socket::new(config.clone()));
-    let (read, write) = rmcp::transport::io::stdio_pipes();
-    let running = server.serve((read, write)).await.map_err(|e| e.to_string())?;
+    let running = server.serve(Stdio::new(config.wire.max_line_bytes)).await.map_err(|e| e.to_string())?;
     running.waiting().await.map_err(|e| e.to_string())?;
     Ok(())
 }
@@ -140,6 +144,15 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
+    /// A method of the protocol gets here when its parameters do not have the shape of the method's.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(params::refused(&request))
     }
 
     async fn list_resources(

@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 mod approvals;
+mod arguments;
 mod clients;
 mod http;
+mod lines;
 mod tools;
 
 use std::io::{BufRead, BufReader, Write};
@@ -13,12 +15,16 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 use trl_testkit::{Builder, Daemon};
 
+fn builder() -> Builder {
+    Builder::new(env!("CARGO_BIN_EXE_trl")).set("exec", "grace_s", 0.6)
+}
+
 fn daemon() -> Daemon {
-    Builder::new(env!("CARGO_BIN_EXE_trl")).set("exec", "grace_s", 0.6).start()
+    builder().start()
 }
 
 fn with_http() -> Daemon {
-    Builder::new(env!("CARGO_BIN_EXE_trl")).set("exec", "grace_s", 0.6).http().start()
+    builder().http().start()
 }
 
 /// How a client answers when it is asked something.
@@ -85,14 +91,18 @@ impl Client {
         writeln!(self.stdin.as_mut().unwrap(), "{message}").unwrap();
     }
 
+    fn next(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(self.stdout.read_line(&mut line).unwrap() > 0, "it ended");
+        serde_json::from_str(&line).unwrap()
+    }
+
     fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         self.sent += 1;
         let id = self.sent;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         loop {
-            let mut line = String::new();
-            assert!(self.stdout.read_line(&mut line).unwrap() > 0, "it ended");
-            let message: Value = serde_json::from_str(&line).unwrap();
+            let message = self.next();
             match (message.get("method").is_some(), message.get("id")) {
                 (true, Some(asked)) => {
                     let result = (self.answers)(&message["params"]);
