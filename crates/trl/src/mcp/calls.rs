@@ -20,7 +20,7 @@ use super::ask::{Answer, Person};
 use super::hands::Hands;
 use super::show::{self, Room};
 use super::tools::{
-    CloseSession, ExecCommand, Kill, NewSession, Nothing, ReadOutput, ShowScreen, Wait, WriteStdin,
+    self, CloseSession, ExecCommand, Kill, NewSession, Nothing, ReadOutput, ShowScreen, Wait, WriteStdin,
 };
 
 const USUAL_TYPING_MS: u64 = 1_000;
@@ -84,6 +84,7 @@ impl Calls {
         arguments: Map<String, Value>,
         person: &Person<'_>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = tools::stated(tool, arguments);
         let done = match tool {
             "exec_command" => self.exec_command(read(arguments), person).await,
             "write_stdin" => self.write_stdin(read(arguments)).await,

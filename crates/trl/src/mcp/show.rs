@@ -17,8 +17,9 @@ const USUAL_TOKENS: u64 = 10_000;
 pub(super) struct Room(u64);
 
 impl Room {
+    /// None and 0 mean the default: a model under a strict schema has to send some number.
     pub(super) fn of(tokens: Option<u64>) -> Self {
-        Self(tokens.unwrap_or(USUAL_TOKENS).saturating_mul(BYTES_PER_TOKEN))
+        Self(tokens.filter(|tokens| *tokens > 0).unwrap_or(USUAL_TOKENS).saturating_mul(BYTES_PER_TOKEN))
     }
 
     pub(super) fn bytes(self) -> u64 {

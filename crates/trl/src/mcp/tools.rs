@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ enum Effect {
 pub(super) fn all() -> Vec<Tool> {
     let execution = json!({"type": "string", "description": "From a command that is still running"});
     let session = json!({"type": "string", "description": "Id or name"});
-    let tokens = json!({"type": "integer", "minimum": 1, "description": "Longest output shown; the middle is cut. Default 10000"});
+    let tokens = json!({"type": "integer", "minimum": 0, "description": "Longest output shown; the middle is cut. Default 10000"});
     let wait = |default: &str| json!({"type": "integer", "description": format!("How long to wait for its end, 250-30000. Default {default}")});
     vec![
         tool(
@@ -160,6 +160,32 @@ fn tool(
     Tool::new(name, about, Arc::new(schema)).with_annotations(annotations)
 }
 
+/// Returns the arguments of a call without the optional ones that say nothing: `null` and `""`.
+///
+/// A model under a strict schema has to send every argument of a tool, and sends one of these for each that it does not
+/// mean.
+pub(super) fn stated(tool: &str, arguments: JsonObject) -> JsonObject {
+    match all().into_iter().find(|known| known.name == tool) {
+        Some(tool) => without_blanks(&tool.input_schema, arguments),
+        None => arguments,
+    }
+}
+
+fn without_blanks(schema: &JsonObject, arguments: JsonObject) -> JsonObject {
+    let known = |name: &str| schema.get("properties").and_then(|all| all.get(name)?.as_object());
+    let required = |name: &str| {
+        let names = schema.get("required").and_then(Value::as_array);
+        names.is_some_and(|names| names.iter().any(|required| required == name))
+    };
+    let stated = |(name, value): (String, Value)| match (known(&name), value) {
+        (Some(_), Value::Null) if !required(&name) => None,
+        (Some(_), Value::String(text)) if text.is_empty() && !required(&name) => None,
+        (Some(schema), Value::Object(inner)) => Some((name, without_blanks(schema, inner).into())),
+        (_, value) => Some((name, value)),
+    };
+    arguments.into_iter().filter_map(stated).collect()
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExecCommand {
@@ -265,6 +291,44 @@ pub(super) enum CheckpointAction {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn stated_of(tool: &str, arguments: Value) -> Value {
+        stated(tool, arguments.as_object().unwrap().clone()).into()
+    }
+
+    #[test]
+    fn optional_arguments_that_say_nothing_are_left_out() {
+        let blank =
+            json!({"execution_id": "e-1", "until": {"pattern": "", "idle_ms": null}, "timeout_ms": ""});
+        assert_eq!(stated_of("wait", blank), json!({"execution_id": "e-1", "until": {}}));
+        // What a tool needs, and what it does not know, stays and is judged.
+        let odd = json!({"cmd": "", "session": "", "tty": false, "yield_time_ms": 0, "shell": ""});
+        let left = json!({"cmd": "", "tty": false, "yield_time_ms": 0, "shell": ""});
+        assert_eq!(stated_of("exec_command", odd), left);
+        assert_eq!(stated_of("exec_command", json!({"cmd": null})), json!({"cmd": null}));
+    }
+
+    /// A schema says of every argument whether it is optional; here each of them is sent as `null` and as `""`.
+    #[test]
+    fn no_tool_has_an_optional_argument_that_must_be_stated() {
+        for tool in all() {
+            let required = &tool.input_schema["required"];
+            let properties = tool.input_schema["properties"].as_object().unwrap();
+            let optional =
+                properties.keys().filter(|name| !required.as_array().unwrap().contains(&json!(name)));
+            for name in optional {
+                for blank in [json!(""), Value::Null] {
+                    assert_eq!(
+                        stated_of(&tool.name, json!({name: blank})),
+                        json!({}),
+                        "{} of {}",
+                        name,
+                        tool.name
+                    );
+                }
+            }
+        }
+    }
 
     /// Names, words, schemas and hints, as they are sent.
     #[test]
