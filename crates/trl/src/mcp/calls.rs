@@ -18,6 +18,7 @@ use trl_proto::{Error, ErrorCode, ExecutionId, Method, SessionId};
 
 use super::ask::{Answer, Person};
 use super::hands::Hands;
+use super::hints;
 use super::show::{self, Room};
 use super::tools::{
     self, CloseSession, ExecCommand, Kill, NewSession, Nothing, ReadOutput, ShowScreen, Wait, WriteStdin,
@@ -348,9 +349,10 @@ impl Calls {
         let best =
             known.min_by_key(|s| matches!(s.state, SessionState::Closed | SessionState::Uninitialized));
         best.map(|s| s.session_id.clone()).ok_or_else(|| {
-            let error =
-                Error::new(ErrorCode::SessionNotFound, format!("no session has the id or name `{text}`"));
-            Fault::Refused(error.hint("`list` shows them, `new_session` makes one"))
+            let code = ErrorCode::SessionNotFound;
+            let mut error = Error::new(code, format!("no session has the id or name `{text}`"));
+            error.hint = hints::in_tools(code).map(String::from);
+            Fault::Refused(error)
         })
     }
 

@@ -18,6 +18,7 @@ mod calls;
 #[cfg(debug_assertions)]
 mod fixtures;
 mod hands;
+mod hints;
 mod keep;
 mod params;
 mod resources;

@@ -8,6 +8,8 @@ use trl_proto::exec::{ExecutionStatus, Omitted, Outcome, OutputSlice, Range, She
 use trl_proto::start::{Progress, ProgressEnd};
 use trl_proto::text::{self, Encoding};
 
+use super::hints;
+
 /// A token is about four bytes of English, fewer of code.
 const BYTES_PER_TOKEN: u64 = 4;
 const USUAL_TOKENS: u64 = 10_000;
@@ -208,12 +210,13 @@ pub(super) fn result(text: String, fields: Value) -> CallToolResult {
 pub(super) fn refusal(error: &Error) -> CallToolResult {
     let code = serde_json::to_value(error.code).unwrap_or_default();
     let mut text = format!("{}: {}", code.as_str().unwrap_or_default(), error.message);
-    if let Some(hint) = &error.hint {
+    let hint = hints::hint(error);
+    if let Some(hint) = hint {
         text = format!("{text}\n{hint}");
     }
     let mut fields = json!({"code": code, "message": error.message});
     if let Some(fields) = fields.as_object_mut() {
-        fields.extend(error.hint.as_ref().map(|hint| ("hint".to_string(), json!(hint))));
+        fields.extend(hint.map(|hint| ("hint".to_string(), json!(hint))));
         if !error.details.is_empty() {
             fields.insert("details".into(), Value::Object(error.details.clone()));
         }

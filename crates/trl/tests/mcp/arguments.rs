@@ -1,6 +1,7 @@
 //! What models and clients send that is not quite what a schema asks for, and the words that come back.
 
 use serde_json::{Value, json};
+use trl_proto::Method;
 
 use super::{Client, daemon};
 
@@ -74,6 +75,50 @@ fn zero_tokens_mean_the_default() {
     );
     let ask = json!({"execution_id": done["execution_id"], "max_output_tokens": 0});
     assert_eq!(client.call("read_output", ask).1["data"], done["stdout"]);
+}
+
+#[test]
+fn hints_name_tools() {
+    let daemon = daemon();
+    let mut client = Client::introduced(&daemon, json!({}));
+    client.call("new_session", json!({"name": "work"}));
+    let (_, idle) = client.call("new_session", json!({}));
+    let (_, gone) = client.call("new_session", json!({"name": "gone"}));
+    client.call("close_session", json!({"session": "gone"}));
+    client.call("exec_command", json!({"cmd": "sleep 600", "session": "work", "yield_time_ms": 250}));
+    for (tool, arguments, code, hint) in [
+        ("exec_command", json!({"cmd": "true", "session": "work"}), "SESSION_BUSY", "`kill`"),
+        ("checkpoint", json!({"session": "work", "action": "create"}), "SESSION_BUSY", "`wait`"),
+        (
+            "exec_command",
+            json!({"cmd": "true", "session": "s-aaaaaaaa"}),
+            "SESSION_NOT_FOUND",
+            "`new_session`",
+        ),
+        ("exec_command", json!({"cmd": "true", "session": "nobody"}), "SESSION_NOT_FOUND", "`list`"),
+        (
+            "exec_command",
+            json!({"cmd": "true", "session": gone["session_id"]}),
+            "SESSION_TERMINATED",
+            "`new_session`",
+        ),
+        ("wait", json!({"execution_id": "e-aaaaaaaaaa"}), "EXECUTION_NOT_FOUND", "`list`"),
+        (
+            "checkpoint",
+            json!({"session": idle["session_id"], "action": "restore", "checkpoint_id": "c-aaaaaaaa"}),
+            "CHECKPOINT_NOT_FOUND",
+            "`checkpoint`",
+        ),
+    ] {
+        let (text, refused) = client.call(tool, arguments);
+        assert_eq!(refused["code"], code, "{tool}: {text}");
+        assert!(
+            refused["hint"].as_str().is_some_and(|h| h.contains(hint) && text.ends_with(h)),
+            "{tool}: {text}"
+        );
+        let named = Method::ALL.iter().find(|method| text.contains(method.name()));
+        assert!(named.is_none(), "{tool} names {named:?}: {text}");
+    }
 }
 
 #[test]
