@@ -151,9 +151,9 @@ impl ServerHandler for Server {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(params::refused(&request))
+        Err(params::refused(&request, &context.meta))
     }
 
     async fn list_resources(

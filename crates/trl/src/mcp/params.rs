@@ -7,15 +7,20 @@ use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, ConstString, CustomRequest, ErrorCode,
     InitializeRequestParams, InitializeResultMethod, ReadResourceRequestMethod, ReadResourceRequestParams,
+    RequestMetaObject,
 };
 use serde::de::DeserializeOwned;
 
 /// Returns the error for a request that is not one of a known method with parameters of the right shape.
-pub(super) fn refused(request: &CustomRequest) -> ErrorData {
+///
+/// A request that names its protocol version in `_meta` is of 2026-07-28 or newer, where `initialize` is no method.
+pub(super) fn refused(request: &CustomRequest, meta: &RequestMetaObject) -> ErrorData {
     let wrong = match request.method.as_str() {
         CallToolRequestMethod::VALUE => wrong::<CallToolRequestParams>,
         ReadResourceRequestMethod::VALUE => wrong::<ReadResourceRequestParams>,
-        InitializeResultMethod::VALUE => wrong::<InitializeRequestParams>,
+        InitializeResultMethod::VALUE if meta.protocol_version().is_none() => {
+            wrong::<InitializeRequestParams>
+        }
         method => return ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.to_string(), None),
     };
     let params = request.params.as_ref().map_or_else(|| "{}".into(), ToString::to_string);

@@ -84,6 +84,24 @@ fn what_there_is_not_is_refused_by_name() {
     assert!(!tools.to_string().contains("test_"), "no test has asked for more: {tools}");
 }
 
+/// The handshake is a method of older versions only. There, wrong parameters are named.
+#[test]
+fn initialize_is_unknown_to_the_newest_version() {
+    let daemon = with_http();
+    let http = holder(&daemon, "agent", json!({}));
+    let newest = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": NEWEST,
+        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {}}});
+    let body = json!({"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": newest});
+    let headers = [("MCP-Protocol-Version", NEWEST), ("Mcp-Method", "initialize")];
+    let refused = post(&http, &headers, &body);
+    assert_eq!(refused.status, 404, "{}", refused.text());
+    assert_eq!(message(&refused)["error"]["code"], -32601, "{}", refused.text());
+    let refused = message(&send(&http, "initialize", json!({"capabilities": {}})));
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("protocolVersion"), "{refused}");
+}
+
 #[test]
 fn a_long_wait_tells_of_its_progress() {
     let daemon = with_http();
