@@ -105,6 +105,31 @@ fn told_to_end_it_takes_everything_along() {
     assert_eq!(fifos_below(daemon.runtime_dir()), 0, "session directories are removed");
 }
 
+/// A daemon that is ending has removed its socket and still holds the lock.
+#[test]
+fn next_daemon_waits_for_the_lock() {
+    let mut daemon = builder().start();
+    daemon.stop();
+    let socket = daemon.socket();
+    let lock = std::fs::File::open(socket.with_extension("lock")).unwrap();
+    lock.lock().unwrap();
+    let mut next = daemon.command();
+    next.args(["serve", "--socket"]).arg(&socket).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut next = next.spawn().unwrap();
+    let fds = format!("/proc/{}/fd", next.id());
+    eventually("it is at the lock", || {
+        let entries = std::fs::read_dir(&fds).into_iter().flatten().flatten();
+        entries.filter_map(|entry| std::fs::read_link(entry.path()).ok()).any(|at| at.ends_with("trl.lock"))
+    });
+    assert!(next.try_wait().unwrap().is_none());
+    lock.unlock().unwrap();
+    let mut ready = String::new();
+    BufReader::new(next.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+    assert!(ready.contains("ready on"), "{ready}");
+    signal(next.id().cast_signed(), Signal::TERM);
+    assert!(next.wait().unwrap().success());
+}
+
 #[test]
 fn interrupted_at_a_terminal_it_ends_as_well() {
     let mut daemon = builder().start();

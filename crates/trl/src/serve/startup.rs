@@ -1,6 +1,6 @@
 //! The socket: a private directory, a lock that one daemon holds, an address nobody else listens on.
 //!
-//! 1. [`Claim::take`] gets the lock, or says who has it.
+//! 1. [`Claim::take`] gets the lock, waits for one that is ending, or says who has it.
 //! 2. [`Claim::listen`] binds the address; [`Claim::adopt`] takes a socket that a service manager has bound.
 //! 3. [`Claim::keep`] looks after it: a socket that somebody removed is bound again. A daemon nobody can reach is one
 //!    nobody can use or stop, and its lock keeps others away.
@@ -10,6 +10,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener as StdListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use tokio::net::UnixListener;
@@ -41,7 +42,7 @@ impl Claim {
     pub(crate) fn take(socket: &Path, binder: Binder) -> Result<Self, ServeError> {
         places::check_socket(socket)?;
         check_place(socket)?;
-        let lock = take_lock(socket, binder)?;
+        let lock = take_lock(socket, binder, HANDOVER)?;
         Ok(Self { socket: socket.into(), lock, bound: None, binder, complained: false })
     }
 
@@ -94,7 +95,7 @@ impl Claim {
     /// When the lock file went too, another daemon may hold the one that is there now.
     fn regain(&mut self) -> Result<UnixListener, ServeError> {
         if !self.holds_lock() {
-            self.lock = take_lock(&self.socket, Binder::Daemon)?;
+            self.lock = take_lock(&self.socket, Binder::Daemon, Duration::ZERO)?;
         }
         self.listen()
     }
@@ -128,15 +129,24 @@ impl Drop for Claim {
     }
 }
 
-/// Makes what is missing on the way to the lock.
-fn take_lock(socket: &Path, binder: Binder) -> Result<File, ServeError> {
+/// How long a daemon that is ending may hold the lock after its socket is gone.
+const HANDOVER: Duration = Duration::from_secs(5);
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+
+/// Takes the lock beside the socket, and makes what is missing on the way to it. Waits for `patience` while the lock is held by
+/// a daemon that does not answer: one that is ending, or one that is starting.
+fn take_lock(socket: &Path, binder: Binder, patience: Duration) -> Result<File, ServeError> {
     let dir = socket.parent().filter(|d| !d.as_os_str().is_empty());
     let dir = dir.ok_or_else(|| ServeError::SocketDir(format!("{} has no directory", socket.display())))?;
     make_private(dir)?;
     let doing = |what: &str| ServeError::io(format!("{what} {}", lock_path(socket).display()));
     let mut lock = open_lock(socket).map_err(doing("opening"))?;
-    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Err(ServeError::AlreadyRunning { socket: socket.into(), pid: read_pid(&mut lock) });
+    let start = Instant::now();
+    while flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if start.elapsed() >= patience || UnixStream::connect(socket).is_ok() {
+            return Err(ServeError::AlreadyRunning { socket: socket.into(), pid: read_pid(&mut lock) });
+        }
+        std::thread::sleep(BETWEEN_TRIES);
     }
     if binder == Binder::Daemon
         && let Ok(other) = UnixStream::connect(socket)
