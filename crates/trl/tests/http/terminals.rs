@@ -307,7 +307,8 @@ fn a_client_that_does_not_acknowledge_holds_nobody_up_and_gets_a_picture() {
 
 #[test]
 fn a_hundred_viewers_with_one_stalled_all_see_everything() {
-    let daemon = daemon();
+    // Viewers are read one after the other here, and the last ones answer no ping until then.
+    let daemon = builder().set("http", "keep_alive_s", 3600).start();
     let id = quiet_shell(&operator(&daemon));
     let mut viewers: Vec<Attached> =
         (0..100).map(|i| attach(&daemon, &id, &format!("client=v{i}&mode=view"))).collect();
