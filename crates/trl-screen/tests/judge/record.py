@@ -2,8 +2,8 @@
 
     record.py OUT COLS ROWS < SCENARIO
 
-The scenario is JSON: {"argv": [...], "steps": [{"keys": "..."} | {"resize": [cols, rows]}]}. Each step waits until the
-program is quiet. OUT is JSON: {"bytes": base64, "resizes": [[offset, cols, rows], ...]}.
+The scenario is JSON: {"argv": [...], "steps": [{"keys": "..."} | {"resize": [cols, rows]}]}. The first step waits until the
+program has shown something, and each step until it is quiet. OUT is JSON: {"bytes": base64, "resizes": [[offset, cols, rows], ...]}.
 """
 
 import base64
@@ -18,6 +18,7 @@ import sys
 import termios
 
 QUIET = 0.15  # seconds without output after which a program waits for keys
+STARTED = 60.0  # seconds until a program shows something, on a machine that is busy
 LONGEST = 3.0  # of one step: some programs are never quiet
 ENOUGH = 300_000  # bytes
 
@@ -58,6 +59,7 @@ def main():
             recorded.extend(data)
         return True
 
+    select.select([fd], [], [], STARTED)
     alive = read()
     for step in scenario["steps"]:
         if not alive or len(recorded) >= ENOUGH:
