@@ -24,6 +24,7 @@ fn silence_and_bytes_end_a_wait() {
     let daemon = daemon();
     let mut client = daemon.client();
     let (id, _) = start(&mut client, json!({"command": "seq 1 1000; read x; seq 1 1000; read y"}));
+    wait(&mut client, &id, json!({"bytes": 3893}));
     let quiet = wait(&mut client, &id, json!({"idle_ms": 100}));
     assert_eq!((&quiet["reason"], &quiet["status"]), (&json!("idle"), &json!("running")));
     assert_eq!(quiet["next"]["stdout"], 3893);
