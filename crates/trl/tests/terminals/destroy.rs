@@ -13,10 +13,11 @@ fn heard(daemon: &trl_testkit::Daemon, file: &str) -> String {
 fn a_stopped_job_and_a_child_that_left_hear_it() {
     let daemon = builder().set("terminals", "grace_s", 30).start();
     let log = daemon.dir().text("heard");
-    // TERM is what bash has for stopped jobs when it leaves.
+    // TERM is what bash has for stopped jobs when it leaves. A shell that is just starting a program cannot be stopped: dash
+    // waits for its child to leave the memory they share, and the child is stopped first.
     let tell = |who: &str| {
         format!(
-            "trap '' TERM; trap 'echo {who} >>{log}; exit' HUP; echo {who} is up; while :; do sleep 0.01; done"
+            "trap '' TERM; trap 'echo {who} >>{log}; exit' HUP; sleep 600 & echo {who} is up; while :; do wait $!; done"
         )
     };
     let (stopped, left) =
