@@ -285,3 +285,66 @@ test("tabs come back as they were left", async () => {
   await visitor.sees(/^first-tab/m);
   await visitor.leave();
 });
+
+/** Where the cells of the terminal that is looked at are drawn. */
+const drawn = (visitor: Visitor) =>
+  visitor.page.evaluate(() => {
+    const hosts = [...document.querySelectorAll<HTMLElement>(".xterm-host")];
+    const host = hosts.find((one) => one.offsetParent !== null);
+    const { x, y, width } = host?.querySelector(".xterm-screen")?.getBoundingClientRect() ?? new DOMRect();
+    return { x, y, width, room: host?.clientWidth ?? 0 };
+  });
+
+test("an emoji takes two cells", async () => {
+  const visitor = await Visitor.arrive(daemon, fresh());
+  await visitor.page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await visitor.newTerminal();
+  await visitor.run(String.raw`clear; printf '\360\237\230\200xyz\n'`);
+  await visitor.sees(/^\S+xyz/m);
+  const cols = (await find(await visitor.terminalId))?.cols ?? 0;
+  const { x, y, width } = await drawn(visitor);
+  const cell = width / cols;
+  // Over the third cell of the first line.
+  await visitor.page.mouse.move(x + 2.1 * cell, y + cell);
+  await visitor.page.mouse.down();
+  await visitor.page.mouse.move(x + 2.9 * cell, y + cell, { steps: 4 });
+  await visitor.page.mouse.up();
+  await visitor.page.keyboard.press("Control+Shift+C");
+  await expect.poll(() => visitor.page.evaluate(() => navigator.clipboard.readText())).toBe("x");
+  await visitor.leave();
+});
+
+test("a terminal is as wide as its panel, whatever draws it", async () => {
+  let letDraw: () => void = () => undefined;
+  const mayDraw = new Promise<void>((resolve) => (letDraw = resolve));
+  const visitor = await Visitor.arrive(
+    daemon,
+    fresh(),
+    {},
+    {
+      screens: "as people have it",
+      // The terminal is there before the graphics card draws it, with letters of another width.
+      prepare: (context) =>
+        context.route(/addon-webgl/, async (route) => {
+          await mayDraw;
+          await route.continue();
+        }),
+    },
+  );
+  await visitor.newTerminal();
+  await visitor.run("echo here");
+  const id = await visitor.terminalId;
+  await expect.poll(async () => (await find(id))?.cols).toBeGreaterThan(0);
+  const drawnBy = () => visitor.page.locator(".xterm-screen canvas").count();
+  expect(await drawnBy(), "elements of the page draw it").toBe(0);
+  letDraw();
+  await expect.poll(drawnBy).toBeGreaterThan(0);
+  const missing = async () => {
+    const cols = (await find(id))?.cols ?? 0;
+    const { width, room } = await drawn(visitor);
+    // The scroll bar takes 14 pixels.
+    return Math.floor((room - 14) / (width / cols)) - cols;
+  };
+  await expect.poll(missing).toBe(0);
+  await visitor.leave();
+});

@@ -139,7 +139,7 @@ fn install_packages() {
 const JUDGE: &str = "crates/trl-screen/tests/judge";
 
 fn has_judge() -> bool {
-    place::root().join(JUDGE).join("node_modules/@xterm/headless/package.json").is_file()
+    place::root().join(JUDGE).join("node_modules/@xterm/addon-unicode-graphemes/package.json").is_file()
 }
 
 fn install_judge() {

@@ -318,10 +318,8 @@ impl Terminal {
 
     /// More than a screenful shows nothing new.
     fn repeat(&mut self, n: usize) {
-        if self.join == 0 {
-            return;
-        }
-        let Some(at) = self.buffer().x.checked_sub(usize::from(self.join)) else { return };
+        let Some(printed) = self.printed else { return };
+        let Some(at) = self.buffer().x.checked_sub(usize::from(printed.width)) else { return };
         let cell = self.buffer().row().get(at);
         let text = self.cell_text(cell, &mut [0; 4]).to_string();
         for _ in 0..n.min(self.size.cols * self.size.rows) {

@@ -7,9 +7,9 @@
 use std::collections::VecDeque;
 
 use crate::cell::{Cell, EXTENDED, Style};
+use crate::grapheme::width;
 use crate::intern::{Interned, Marks};
 use crate::row::Row;
-use crate::width::width;
 
 const EMPTY: u8 = 0x00;
 /// A cell of unusual width: width, character.
@@ -163,7 +163,7 @@ fn put_cell(cells: &[Cell], interned: &Interned, out: &mut Vec<u8>) -> usize {
     if code == 0 && cell.width() == 1 {
         return put_gap(cells, out);
     }
-    let usual = cell.width() == width(code) && cell.width() > 0 && (cell.width() == 1 || wide);
+    let usual = cell.width() == width(code) && (cell.width() == 1 || wide);
     if !usual {
         out.extend([ODD, cell.width()]);
     }

@@ -31,6 +31,7 @@ mod csi;
 mod decode;
 mod dump;
 mod event;
+mod grapheme;
 mod history;
 mod intern;
 mod keys;
@@ -45,7 +46,6 @@ mod sgr;
 mod snapshot;
 mod terminal;
 mod view;
-mod width;
 
 pub use decode::Decoder;
 pub use dump::{Dump, DumpedBuffer, DumpedCell, DumpedLine};

@@ -9,13 +9,13 @@ use crate::buffer::{Buffer, Saved};
 use crate::cell::{Cell, EXTENDED, Pen, Style};
 use crate::charset::{self, Charsets};
 use crate::event::{Event, Fed};
+use crate::grapheme::{self, Printed};
 use crate::intern::{CLUSTER_CODES, Ext, Interned, Marks};
 use crate::modes::{Kitty, Modes};
 use crate::osc::Palette;
 use crate::params::Params;
 use crate::parser::Actions;
 use crate::reflow::Size;
-use crate::width::width;
 
 #[derive(Debug)]
 pub(crate) struct Terminal {
@@ -28,8 +28,8 @@ pub(crate) struct Terminal {
     pen_ext: u32,
     pub(crate) charsets: Charsets,
     pub(crate) modes: Modes,
-    /// Width of the character just printed: a mark joins it, REP repeats it. 0 after anything else.
-    pub(crate) join: u8,
+    /// The character just printed: the next one may join it, REP repeats it. `None` after anything else.
+    pub(crate) printed: Option<Printed>,
     pub(crate) interned: Interned,
     /// Of the normal and of the alternate screen.
     pub(crate) kitty: [Kitty; 2],
@@ -55,7 +55,7 @@ impl Terminal {
             pen_ext: 0,
             charsets: Charsets::default(),
             modes: Modes::default(),
-            join: 0,
+            printed: None,
             interned: Interned::default(),
             kitty: Default::default(),
             title: String::new(),
@@ -123,7 +123,8 @@ impl Terminal {
 
     /// Printable ASCII in one go, when nothing stands in the way.
     pub(crate) fn print_ascii(&mut self, mut text: &[u8]) {
-        if self.charsets.current.is_some() || self.modes.insert {
+        let joins = self.printed.is_some_and(|printed| !printed.ends_before_ascii());
+        if self.charsets.current.is_some() || self.modes.insert || joins {
             text.iter().for_each(|&byte| self.print(u32::from(byte)));
             return;
         }
@@ -132,7 +133,7 @@ impl Terminal {
         while !text.is_empty() {
             if self.buffer().x >= cols {
                 if self.modes.autowrap {
-                    self.wrap();
+                    self.wrap(0);
                 } else {
                     self.buffer().x = cols - 1;
                     text = &text[text.len() - 1..];
@@ -146,7 +147,7 @@ impl Terminal {
             text = later;
         }
         self.split_wide_after(style);
-        self.join = 1;
+        self.printed = Some(Printed::ASCII);
     }
 
     /// The first half of a wide character whose second half is about to be overwritten.
@@ -168,14 +169,16 @@ impl Terminal {
         }
     }
 
-    /// On to the next row, which is marked as the continuation of this one.
-    fn wrap(&mut self) {
+    /// Goes on to the next row, which is marked as the continuation of this one. The last `moved` cells go along: those of a
+    /// character that has become wider than the room it had.
+    fn wrap(&mut self, moved: usize) {
         let (style, erased, size) = (self.style(), self.erased(), self.size);
         let (buffer, interned) =
             if self.alternate { (&mut self.alt, &self.interned) } else { (&mut self.normal, &self.interned) };
-        let x = buffer.x;
-        (x..size.cols).for_each(|at| buffer.row().set(at, Cell::empty(style)));
-        buffer.x = 0;
+        let from = buffer.x.saturating_sub(moved);
+        let cells: Vec<Cell> = (from..from + moved).map(|at| buffer.row().get(at)).collect();
+        (from..size.cols).for_each(|at| buffer.row().set(at, Cell::empty(style)));
+        buffer.x = moved;
         buffer.y += 1;
         if buffer.y == buffer.bottom + 1 {
             buffer.y -= 1;
@@ -184,6 +187,7 @@ impl Terminal {
             buffer.y = buffer.y.min(size.rows - 1);
             buffer.row().wrapped = true;
         }
+        cells.into_iter().enumerate().for_each(|(at, cell)| buffer.row().set(at, cell));
     }
 
     pub(crate) fn print_code(&mut self, code: u32) {
@@ -193,53 +197,51 @@ impl Terminal {
         };
         let (style, cols) = (self.style(), self.size.cols);
         self.split_wide_before(style);
-        let own = width(code);
-        if own == 0 && self.join > 0 && self.buffer().x > 0 {
-            self.add_mark(code);
-            self.split_wide_after(style);
-            return;
-        }
-        self.join = own;
-        let columns = usize::from(own);
-        if self.buffer().x + columns > cols {
+        let before = self.printed.map_or(0, |printed| usize::from(printed.width));
+        let step = grapheme::step(code, self.printed);
+        self.printed = Some(step.printed);
+        let width = step.printed.width;
+        let had = if step.joins { before } else { 0 };
+        let more = usize::from(width) - had;
+        if self.buffer().x + more > cols {
             if self.modes.autowrap {
-                self.wrap();
+                self.wrap(had);
             } else {
                 self.buffer().x = cols - 1;
-                if own == 2 {
+                if width == 2 {
                     return;
                 }
             }
         }
-        self.put(code, own, style);
+        if step.joins && self.buffer().x > 0 {
+            self.join(code, width, more, style);
+        } else {
+            self.put(code, width, more, style);
+        }
         self.split_wide_after(style);
     }
 
-    fn put(&mut self, code: u32, width: u8, style: Style) {
+    /// Puts a character into a cell of its own; in insert mode, `room` cells move aside for it.
+    fn put(&mut self, code: u32, width: u8, room: usize, style: Style) {
         let (cols, insert) = (self.size.cols, self.modes.insert);
         let buffer = self.buffer();
         let x = buffer.x;
         let row = buffer.row();
         if insert {
-            row.insert(x, usize::from(width), Cell::empty(style), cols);
+            row.insert(x, room, Cell::empty(style), cols);
             if row.get(cols - 1).width() == 2 {
                 row.set(cols - 1, Cell::empty(style));
             }
-        }
-        // A mark that joins nothing takes a cell; there is none beyond the last column.
-        if x >= cols {
-            return;
         }
         row.set(x, Cell::new(code, width, style));
         if width == 2 {
             row.set(x + 1, Cell::new(0, 0, style));
         }
-        buffer.x += usize::from(width.max(1));
+        buffer.x += usize::from(width);
     }
 
-    /// Adds a mark to the character before the cursor.
-    fn add_mark(&mut self, code: u32) {
-        let join = self.join;
+    /// Adds a character to the cell before the cursor, which is `width` columns wide from then on, `more` than it was.
+    fn join(&mut self, code: u32, width: u8, more: usize, style: Style) {
         let (buffer, interned) = if self.alternate {
             (&mut self.alt, &mut self.interned)
         } else {
@@ -249,20 +251,23 @@ impl Terminal {
         let back = if buffer.row().get(x - 1).width() > 0 { 1 } else { 2 };
         let Some(at) = x.checked_sub(back) else { return };
         let cell = buffer.row().get(at);
-        let Some(mark) = char::from_u32(code) else { return };
+        let Some(char) = char::from_u32(code) else { return };
         let cell = if cell.is_cluster() {
             let text = interned.cluster_text(cell.code());
-            if text.chars().count() >= CLUSTER_CODES {
-                return;
+            if text.chars().count() < CLUSTER_CODES {
+                let text = format!("{text}{char}");
+                cell.with_cluster(interned.cluster(&text), width)
+            } else {
+                cell.with_cluster(cell.code(), width)
             }
-            let text = format!("{text}{mark}");
-            cell.with_cluster(interned.cluster(&text), join)
         } else if let Some(first) = char::from_u32(cell.code()).filter(|_| cell.has_content()) {
-            cell.with_cluster(interned.cluster(&format!("{first}{mark}")), join)
+            cell.with_cluster(interned.cluster(&format!("{first}{char}")), width)
         } else {
-            cell.with_code(code, join)
+            cell.with_code(code, width)
         };
         buffer.row().set(at, cell);
+        (x..x + more).for_each(|tail| buffer.row().set(tail, Cell::new(0, 0, style)));
+        buffer.x += more;
     }
 
     /// The text of a cell.
@@ -480,13 +485,13 @@ impl Actions for Terminal {
             0x88 => self.tab_set(),
             _ => {}
         }
-        self.join = 0;
+        self.printed = None;
     }
 
     fn csi(&mut self, name: u32, params: &Params) {
         self.control_sequence(name, params);
         // REP prints and keeps what it repeated only until here.
-        self.join = 0;
+        self.printed = None;
     }
 
     fn esc(&mut self, name: u32) {
@@ -518,16 +523,16 @@ impl Actions for Terminal {
             (b'#', b'8') => self.alignment_pattern(),
             _ => {}
         }
-        self.join = 0;
+        self.printed = None;
     }
 
     fn osc(&mut self, text: &str, ended_by_bell: bool) {
         self.string(text, ended_by_bell);
-        self.join = 0;
+        self.printed = None;
     }
 
     fn dcs(&mut self, name: u32, _params: &Params, text: &str) {
         self.device_string(name, text);
-        self.join = 0;
+        self.printed = None;
     }
 }

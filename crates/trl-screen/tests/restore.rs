@@ -1,7 +1,8 @@
 //! The bar: a client that comes at any byte sees what one that was always there sees, and goes on seeing it.
 //!
-//! 1. Streams: real programs recorded now, on a terminal of their own (`judge/record.py`), and synthetic ones that try
-//!    each feature hard (`restore/synthetic.rs`), from a seed that is printed. `TRL_TEST_SEED` repeats one.
+//! 1. Streams: real programs recorded now, on a terminal of their own (`judge/record.py`); synthetic ones that try
+//!    each feature hard (`restore/synthetic.rs`), from a seed that is printed; emoji and ideographs (`restore/wide.rs`).
+//!    `TRL_TEST_SEED` repeats a seed.
 //! 2. At random cuts the model writes a snapshot.
 //! 3. xterm.js, without a window, is the judge (`judge/judge.mjs`): a fresh one with the snapshot must equal an
 //!    uninterrupted one in every field, at the cut and after 4 KiB more.
@@ -16,6 +17,8 @@ mod random;
 mod recorded;
 #[path = "restore/synthetic.rs"]
 mod synthetic;
+#[path = "restore/wide.rs"]
+mod wide;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -193,7 +196,7 @@ fn has_judge() -> bool {
         missing("node");
         return false;
     }
-    if !judge_dir().join("node_modules/@xterm/headless").is_dir() {
+    if !judge_dir().join("node_modules/@xterm/addon-unicode-graphemes").is_dir() {
         missing("the judge's packages: npm ci in tests/judge, or cargo xtask test");
         return false;
     }
@@ -232,6 +235,21 @@ fn tell(stream: &Stream, verdicts: &[Verdict]) {
     }
 }
 
+/// The widths of the model are those of the client. `UPDATE_TABLE=1` takes them over from a new version of the client.
+#[test]
+fn the_table_of_widths_is_current() {
+    if !has_judge() {
+        return;
+    }
+    let done = Command::new("node").arg(judge_dir().join("table.mjs")).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/grapheme/table.rs");
+    if std::env::var_os("UPDATE_TABLE").is_some() {
+        std::fs::write(&path, &done.stdout).unwrap();
+    }
+    assert!(std::fs::read(&path).unwrap() == done.stdout, "{} is not what table.mjs prints", path.display());
+}
+
 mod soak {
     use super::*;
 
@@ -243,6 +261,18 @@ mod soak {
         let (mut random, mut score) = (Random::from_environment(), Score::default());
         for _ in Rounds::new(1) {
             check(&recorded::streams(), RECORDED_CUTS, &mut random, &mut score);
+        }
+        score.assert_above_bar();
+    }
+
+    #[test]
+    fn emoji_and_ideographs_are_restored() {
+        if !has_judge() {
+            return;
+        }
+        let (mut random, mut score) = (Random::from_environment(), Score::default());
+        for _ in Rounds::new(2) {
+            check(&wide::streams(random.seed()), SYNTHETIC_CUTS, &mut random, &mut score);
         }
         score.assert_above_bar();
     }

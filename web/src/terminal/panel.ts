@@ -82,6 +82,7 @@ export class Panel {
     };
     this.screen.terminal.onBinary((data) => this.link.type(Uint8Array.from(data, (c) => c.charCodeAt(0))));
     this.screen.onChord = (chord) => this.#chord(chord);
+    this.screen.onRenderer = () => this.#measureSoon();
     this.#unfollow = [
       this.link.state.subscribe(() => this.#follow()),
       look.subscribe(() => this.#measureSoon()),

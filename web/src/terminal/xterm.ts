@@ -6,6 +6,7 @@
  */
 import { FitAddon } from "@xterm/addon-fit";
 import { SearchAddon } from "@xterm/addon-search";
+import { UnicodeGraphemesAddon } from "@xterm/addon-unicode-graphemes";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
@@ -31,6 +32,8 @@ export class XtermScreen implements Screen {
   readonly search = new SearchAddon();
   onType: (data: string) => void = () => undefined;
   onChord: (chord: Chord) => void = () => undefined;
+  /** Called when letters may have another width than before, because something else draws them now. */
+  onRenderer: () => void = () => undefined;
 
   readonly #fit = new FitAddon();
   readonly #questions: Questions;
@@ -55,6 +58,8 @@ export class XtermScreen implements Screen {
     this.terminal.loadAddon(this.#fit);
     this.terminal.loadAddon(this.search);
     this.terminal.loadAddon(new WebLinksAddon(openLink));
+    // The daemon has the same widths (trl-screen, grapheme.rs).
+    this.terminal.loadAddon(new UnicodeGraphemesAddon());
     this.terminal.onData((data) => {
       if (!this.#questions.isAnswer(data)) this.onType(data);
     });
@@ -93,7 +98,7 @@ export class XtermScreen implements Screen {
     if (this.#opened) return;
     this.#opened = true;
     this.terminal.open(this.element);
-    void drawFast(this.terminal);
+    void drawFast(this.terminal, () => this.onRenderer());
   }
 
   /** How many columns and rows there is room for, in the chosen size of letters. */
@@ -157,12 +162,16 @@ function openLink(_event: MouseEvent, address: string): void {
 }
 
 /** Draws on the graphics card where there is one; otherwise, or when it is taken away, as elements of the page. */
-async function drawFast(terminal: Terminal): Promise<void> {
+async function drawFast(terminal: Terminal, onChange: () => void): Promise<void> {
   try {
     const { WebglAddon } = await import("@xterm/addon-webgl");
     const addon = new WebglAddon();
-    addon.onContextLoss(() => addon.dispose());
+    addon.onContextLoss(() => {
+      addon.dispose();
+      onChange();
+    });
     terminal.loadAddon(addon);
+    onChange();
   } catch {
     // Elements of the page it is.
   }

@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 use crate::buffer::{Buffer, Saved};
 use crate::cell::{COLOR, Cell, EXTENDED, PROTECTED, Style, UNDERLINE, UNDERLINE_SHIFT};
 use crate::charset::Charsets;
+use crate::grapheme::{self, Printed};
 use crate::history::Line;
 use crate::intern::{Ext, Interned};
 use crate::modes::{Kitty, Modes, Mouse, MouseEncoding};
@@ -55,6 +56,8 @@ pub(crate) struct Writer<'a> {
     link: u32,
     /// Column of the other end's cursor while rows are written.
     x: usize,
+    /// The character written last and the length of `out` after it: with nothing in between, the next one may join it.
+    printed: Option<(usize, Printed)>,
     /// The screen's saved cursor was used to make a style.
     saved_used: bool,
     /// Clusters of the history's row being written, which is unpacked for it.
@@ -69,6 +72,7 @@ impl<'a> Writer<'a> {
             style: Style::default(),
             link: 0,
             x: 0,
+            printed: None,
             saved_used: false,
             unpacked: None,
         }

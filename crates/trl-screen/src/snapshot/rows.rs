@@ -51,15 +51,12 @@ impl Writer<'_> {
     }
 
     pub(super) fn put_cell(&mut self, cell: Cell) {
-        match &self.unpacked {
-            _ if cell.is_ascii() => self.out.push(cell.code() as u8),
-            Some(clusters) if cell.is_cluster() => {
-                self.out.extend(clusters.cluster_text(cell.code()).as_bytes())
-            }
-            _ => {
-                let mut room = [0; 4];
-                self.out.extend(self.terminal.cell_text(cell, &mut room).as_bytes());
-            }
+        if cell.is_ascii() {
+            self.out.push(cell.code() as u8);
+        } else {
+            let mut room = [0; 4];
+            let text = text_of(self.terminal, self.unpacked.as_ref(), cell, &mut room);
+            self.out.extend(text.as_bytes());
         }
     }
 
@@ -185,11 +182,17 @@ impl Writer<'_> {
         }
         self.move_to(at);
         self.set_style(cell.style());
-        if width == 0 {
-            // A mark on its own: after any sequence it joins nothing.
+        let before = self.printed.filter(|(end, _)| *end == self.out.len()).map(|(_, printed)| printed);
+        let mut room = [0; 4];
+        let text = text_of(self.terminal, self.unpacked.as_ref(), cell, &mut room);
+        let first = text.chars().next().map_or(0, u32::from);
+        let printed = grapheme::cell(text);
+        if grapheme::step(first, before).joins {
+            // After any sequence it joins nothing.
             self.force_style(cell.style());
         }
         self.put_cell(cell);
+        self.printed = printed.map(|printed| (self.out.len(), printed));
         self.x = at + width.max(1);
     }
 
@@ -211,34 +214,64 @@ impl Writer<'_> {
     }
 
     /// What is left of wide characters that were cut in half: empty cells with more than a background, and second halves
-    /// without a first. They are made in the same ways, from left to right, and their neighbours drawn afterwards.
+    /// without a first. They are made in the same ways, and their neighbours drawn afterwards.
+    ///
+    /// A cell is made with the help of the one after it, so this goes from left to right. The last ones of a row are made
+    /// with the help of the one before, from right to left.
     pub(super) fn draw_odd(&mut self, row: &Row, odd: &[usize], dirty: &mut BTreeSet<usize>) {
-        let cols = self.cols();
-        for &at in odd {
-            let style = row.get(at).style();
+        let columns = (0..self.cols()).rev();
+        let at_end = odd.iter().rev().zip(columns).take_while(|(at, x)| *at == x && !row.get(*x).is_tail());
+        let (others, last) = odd.split_at(odd.len() - at_end.count());
+        for &at in others {
             if row.get(at).is_tail() {
-                self.set_style(style);
-                self.csi(at, 'G');
-                self.text(WIDE_SPACE);
-                self.set_style(Style::default());
-                self.csi(at + 1, 'G');
-                self.text("\x1b[@");
-                self.csi(at, 'G');
-                self.text("\x1b[P");
-                continue;
+                self.cut_wide(row.get(at).style(), at);
+            } else {
+                self.overwrite_half(row.get(at).style(), at, at + 1, dirty);
             }
-            let (wide, narrow) = if at + 1 < cols { (at, at + 1) } else { (at - 1, at - 1) };
-            self.plain_background();
-            self.csi(wide + 1, 'G');
-            self.text(WIDE_SPACE);
-            self.csi(narrow + 1, 'G');
-            self.set_style(style);
-            self.text(" ");
-            dirty.insert(narrow);
+        }
+        for &at in last.iter().rev().filter(|&&at| at > 0) {
+            self.overwrite_half(row.get(at).style(), at - 1, at - 1, dirty);
         }
         dirty.retain(|at| !odd.contains(at));
         self.text("\r");
         self.x = 0;
+    }
+
+    /// Makes the second half of a wide character at `at`, without the first.
+    fn cut_wide(&mut self, style: Style, at: usize) {
+        self.set_style(style);
+        self.csi(at, 'G');
+        self.text(WIDE_SPACE);
+        self.set_style(Style::default());
+        self.csi(at + 1, 'G');
+        self.text("\x1b[@");
+        self.csi(at, 'G');
+        self.text("\x1b[P");
+    }
+
+    /// Writes a wide character at `wide`, and a narrow one at `narrow`, over half of it. The other half is left empty, with
+    /// this style.
+    fn overwrite_half(&mut self, style: Style, wide: usize, narrow: usize, dirty: &mut BTreeSet<usize>) {
+        self.plain_background();
+        self.csi(wide + 1, 'G');
+        self.text(WIDE_SPACE);
+        self.csi(narrow + 1, 'G');
+        self.set_style(style);
+        self.text(" ");
+        dirty.insert(narrow);
+    }
+}
+
+/// The text of a cell of the terminal, or of a row of its history that was unpacked with these clusters.
+fn text_of<'a>(
+    terminal: &'a Terminal,
+    unpacked: Option<&'a Interned>,
+    cell: Cell,
+    room: &'a mut [u8; 4],
+) -> &'a str {
+    match unpacked {
+        Some(clusters) if cell.is_cluster() => clusters.cluster_text(cell.code()),
+        _ => terminal.cell_text(cell, room),
     }
 }
 

@@ -132,7 +132,9 @@ impl Writer<'_> {
         }
         if terminal.modes.insert {
             if let Some(cell) = joined {
-                self.csi(usize::from(cell.width()), 'P');
+                // Only the first character of a cell moves others aside.
+                let first = terminal.cell_text(cell, &mut [0; 4]).chars().next().map_or(0, u32::from);
+                self.csi(usize::from(grapheme::width(first)), 'P');
             }
             self.text("\x1b[4h");
         }
@@ -191,19 +193,19 @@ impl Writer<'_> {
         true
     }
 
-    /// The cell of the character just printed, when printing it again leads where we are.
+    /// Returns the cell of the character just printed, if printing that cell again leads to the same state.
     pub(super) fn joined_cell(&self) -> Option<Cell> {
         let terminal = self.terminal;
         let buffer = terminal.shown();
-        let join = usize::from(terminal.join);
-        let at = buffer.x.checked_sub(join).filter(|_| join > 0)?;
+        let printed = terminal.printed?;
+        let at = buffer.x.checked_sub(usize::from(printed.width))?;
         let cell = buffer.rows.get(buffer.y)?.get(at);
-        let fits =
-            cell.has_content() && usize::from(cell.width()) == join && cell.style() == terminal.style();
-        let first = terminal.cell_text(cell, &mut [0; 4]).chars().next()?;
-        let kept = terminal.charsets.current.is_none_or(|set| set.map(first as u32) == first as u32);
-        let starts = crate::width::width(first as u32) == terminal.join;
-        (fits && kept && starts).then_some(cell)
+        let fits = cell.has_content() && cell.width() == printed.width && cell.style() == terminal.style();
+        let mut room = [0; 4];
+        let text = terminal.cell_text(cell, &mut room);
+        let charset = terminal.charsets.current;
+        let kept = charset.is_none_or(|set| text.chars().all(|char| set.map(char as u32) == char as u32));
+        (fits && kept && grapheme::cell(text) == Some(printed)).then_some(cell)
     }
 
     pub(super) fn place_in_region(&mut self, x: usize, y: usize) {

@@ -5,7 +5,7 @@
 // attributes, wrapping, history, cursor, modes, scroll region, tab stops, saved cursor, character sets, pen.
 
 import { readFileSync } from 'node:fs';
-import pkg from '@xterm/headless';
+import { terminal } from './client.mjs';
 
 const job = JSON.parse(readFileSync(process.argv[2], 'utf8'));
 const bytes = Buffer.from(job.bytes, 'base64');
@@ -15,10 +15,6 @@ const CM_RGB = 0x3000000;
 const HAS_EXTENDED = 0x10000000;
 
 const FORGOTTEN = '(forgotten)';
-
-function terminal(cols, rows) {
-  return new pkg.Terminal({ cols, rows, scrollback: 100000, allowProposedApi: true, logLevel: 'off' });
-}
 
 // The bits of a palette colour beyond its index mean nothing.
 function word(value) {

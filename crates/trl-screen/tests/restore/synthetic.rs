@@ -5,7 +5,7 @@ use crate::{COLS, ROWS, Stream};
 
 const LENGTH: usize = 24 * 1024;
 
-type Kind = fn(&mut Random) -> String;
+pub(crate) type Kind = fn(&mut Random) -> String;
 
 const KINDS: &[(&str, &[Kind])] = &[
     ("styles", &[style, style, words, line]),
@@ -77,7 +77,7 @@ pub(crate) fn streams(seed: u64) -> Vec<Stream> {
     let mut streams = Vec::new();
     for (at, (name, kinds)) in KINDS.iter().enumerate() {
         let mut random = Random::seeded(seed.wrapping_add(at as u64 * 7919));
-        let bytes = bytes(kinds, &mut random);
+        let bytes = mixed(kinds, &mut random);
         streams.push(Stream { name: (*name).into(), bytes: bytes.clone(), resizes: Vec::new() });
     }
     // Resizes among text that wraps and scrolls, and among nearly everything.
@@ -89,7 +89,7 @@ pub(crate) fn streams(seed: u64) -> Vec<Stream> {
     .enumerate()
     {
         let mut random = Random::seeded(seed.wrapping_add(at as u64 * 104_729 + 1));
-        let bytes = bytes(kinds, &mut random);
+        let bytes = mixed(kinds, &mut random);
         let mut resizes: Vec<(usize, u16, u16)> = (0..12)
             .map(|_| {
                 let offset = crate::boundary(&bytes, random.below(bytes.len()));
@@ -102,7 +102,8 @@ pub(crate) fn streams(seed: u64) -> Vec<Stream> {
     streams
 }
 
-fn bytes(kinds: &[Kind], random: &mut Random) -> Vec<u8> {
+/// Pieces of these kinds, one after the other.
+pub(crate) fn mixed(kinds: &[Kind], random: &mut Random) -> Vec<u8> {
     let mut text = String::new();
     while text.len() < LENGTH {
         text += &kinds[random.below(kinds.len())](random);
@@ -110,7 +111,7 @@ fn bytes(kinds: &[Kind], random: &mut Random) -> Vec<u8> {
     text.into_bytes()
 }
 
-fn words(random: &mut Random) -> String {
+pub(crate) fn words(random: &mut Random) -> String {
     let n = 1 + random.below(12);
     (0..n)
         .map(|_| {
@@ -119,7 +120,7 @@ fn words(random: &mut Random) -> String {
         .collect()
 }
 
-fn line(random: &mut Random) -> String {
+pub(crate) fn line(random: &mut Random) -> String {
     random.pick(&["\r\n", "\r\n", "\r\n", "\n", "\r", "\x1bE", "\x1bD", "\x1bM", "\x0b"]).to_string()
 }
 
@@ -154,7 +155,7 @@ fn wide_alone(random: &mut Random) -> String {
     (0..n).map(|_| random.pick(&["漢", "字", "한", "Ａ", "\u{3000}", "ｱ", "x", "é"])).collect()
 }
 
-fn style(random: &mut Random) -> String {
+pub(crate) fn style(random: &mut Random) -> String {
     let number = |random: &mut Random| match random.below(12) {
         0 => format!("38;5;{}", random.below(256)),
         1 => format!("48;5;{}", random.below(256)),
@@ -178,7 +179,7 @@ fn style(random: &mut Random) -> String {
     format!("\x1b[{}m", list.join(";"))
 }
 
-fn place(random: &mut Random) -> String {
+pub(crate) fn place(random: &mut Random) -> String {
     let (x, y, n) =
         (1 + random.below(COLS as usize + 4), 1 + random.below(ROWS as usize + 2), random.below(9));
     match random.below(8) {
@@ -208,7 +209,7 @@ fn scroll(random: &mut Random) -> String {
     format!("\x1b[{n}{}", random.pick(&["S", "T", "L", "M"]))
 }
 
-fn edit(random: &mut Random) -> String {
+pub(crate) fn edit(random: &mut Random) -> String {
     let n = 1 + random.below(10);
     match random.below(10) {
         0 => "\x1b[4h".to_string(),
@@ -222,7 +223,7 @@ fn edit(random: &mut Random) -> String {
     }
 }
 
-fn erase(random: &mut Random) -> String {
+pub(crate) fn erase(random: &mut Random) -> String {
     let choice = [
         "\x1b[K",
         "\x1b[1K",
