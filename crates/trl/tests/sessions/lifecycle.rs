@@ -254,11 +254,10 @@ mod soak {
             eventually("it is dead", || process::is_gone(main));
             process::signal(keeper, Signal::CONT);
             assert_eq!(session.run("echo $x").out(), "6\n", "{shell:?}");
-            let shells = process::below(keeper).into_iter().filter(|p| !p.is_zombie()).count();
-            assert!(
-                shells <= 3,
-                "{shell:?}: {shells} processes: the shell, its clone, and more than the last one"
-            );
+            // The shell, its clone, and the last clone that has been replaced, which the keeper ends in its own time.
+            eventually("the clones before it have ended", || {
+                process::below(keeper).into_iter().filter(|p| !p.is_zombie()).count() <= 3
+            });
         }
     }
 }
