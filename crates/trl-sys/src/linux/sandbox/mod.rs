@@ -11,6 +11,7 @@
 //! A layer that this kernel does not give is a [`Failure`], or one of [`Layers`] that are missing when the plan says so.
 
 mod boundary;
+mod hold;
 mod landlock;
 mod mounts;
 mod offer;
@@ -48,6 +49,12 @@ fn place(path: &Path) -> Result<OwnedFd, i32> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
         .map_err(rustix::io::Errno::raw_os_error)
+}
+
+/// The same, for what may be a link itself.
+fn spot(path: &Path) -> Result<OwnedFd, rustix::io::Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
 
 /// The mounts a process sees, which are there for as long as this is open.

@@ -12,7 +12,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::{Net, Protected, check, place};
+use super::protect::{Kind, is_gone};
+use super::{Net, Protected, check, place, spot};
 
 const OPEN_TREE_CLONE: u32 = 1;
 const AT_RECURSIVE: i32 = 0x8000;
@@ -144,16 +145,35 @@ fn new_file_system(kind: &CStr, settings: &[(&CStr, &CStr)]) -> Result<OwnedFd, 
 }
 
 /// Names that stay as they are. What has something mounted on it cannot be renamed or removed, so each directory on the
-/// way to such a name gets itself mounted on it.
+/// way to such a name gets itself mounted on it. What is gone since it was found was moved by somebody who may write there.
 pub(super) fn protect(protected: &Protected) -> Result<(), i32> {
     for (path, kind) in &protected.places {
-        let tree = copy(&place(path)?)?;
-        if *kind == super::protect::Kind::Frozen {
-            set(tree.as_raw_fd(), c"", libc::AT_EMPTY_PATH | AT_RECURSIVE, &READ_ONLY)?;
+        let place = match spot(path) {
+            Ok(place) => place,
+            Err(errno) if is_gone(errno) => continue,
+            Err(errno) => return Err(errno.raw_os_error()),
+        };
+        match keep(&place, *kind) {
+            // It was removed between the two steps.
+            Err(libc::ENOENT) => {}
+            // Older kernels mount nothing on a link.
+            Err(libc::EINVAL | libc::ELOOP) if is_link(&place) => {}
+            kept => kept?,
         }
-        put_over(&tree, &place(path)?)?;
     }
     Ok(())
+}
+
+fn keep(place: &OwnedFd, kind: Kind) -> Result<(), i32> {
+    let tree = copy(place)?;
+    if kind == Kind::Frozen {
+        set(tree.as_raw_fd(), c"", libc::AT_EMPTY_PATH | AT_RECURSIVE, &READ_ONLY)?;
+    }
+    put_over(&tree, place)
+}
+
+fn is_link(place: &OwnedFd) -> bool {
+    rustix::fs::fstat(place).is_ok_and(|s| s.st_mode & libc::S_IFMT == libc::S_IFLNK)
 }
 
 fn set(at: i32, path: &CStr, flags: i32, attributes: &Attributes) -> Result<(), i32> {

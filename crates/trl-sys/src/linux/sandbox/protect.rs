@@ -1,21 +1,24 @@
 //! What in a workspace must stay as it is: places whose content runs, or decides, outside of the sandbox.
 //!
 //! 1. Every git directory is found, at whatever depth: hooks of a submodule run as well as those at the top.
-//! 2. A directory that is to be protected but is not there is made, empty, for as long as the keeper lives: what is not
-//!    there cannot be mounted on, and anybody could make it.
-//! 3. Whoever protects one holds a shared lock on it, so that it is not taken away under another; the last one does that.
+//! 2. What is to be protected but is not there is made, empty, for as long as a keeper relies on it ([`super::hold`]): what
+//!    is not there cannot be mounted on, and anybody could make it.
+//! 3. What cannot be held name by name is protected as a whole.
+//!
+//! The keeper that does this stands outside of every sandbox, while others may be changing the same workspace. What they
+//! move away or replace meanwhile they could have written to before, so it needs no protection from them.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::FileType;
+use rustix::io::Errno;
 
 use super::Plan;
+use super::hold::{Found, Holder, Shape, Waits, Workspace};
 
 /// How a place is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,194 +34,195 @@ pub(crate) enum Kind {
 pub(crate) struct Protected {
     /// Directories before what is in them.
     pub(crate) places: BTreeMap<PathBuf, Kind>,
-    /// Something is a link, which cannot be kept from being replaced by another.
+    /// It is not known what there is to protect.
     pub(crate) incomplete: bool,
-    made: Vec<PathBuf>,
-    held: Vec<(PathBuf, File)>,
+    holders: Vec<Holder>,
 }
 
 /// A workspace with more names than this has no bounds.
 const MOST_NAMES: usize = 4_000_000;
+/// More git directories than this are protected as a whole each: every one of these costs a descriptor.
+const MOST_HOLDERS: usize = 400;
+
+/// What git wants to be a file, and what is in one that changes nothing.
+const FILES: [(&str, &[u8]); 4] =
+    [("commondir", b".\n"), ("config", b""), ("config.worktree", b""), ("info/attributes", b"")];
+/// What a directory of `.git/worktrees` has of its own.
+const OF_A_WORKTREE: [&str; 2] = ["commondir", "config.worktree"];
 
 impl Protected {
     pub(crate) fn find(plan: &Plan) -> io::Result<Self> {
-        let mut found = Self::default();
-        let Some(workspace) = &plan.workspace else { return Ok(found) };
-        let workspace = PathBuf::from(std::ffi::OsStr::from_bytes(workspace));
-        let names = plan.protect.iter().map(|name| Path::new(std::ffi::OsStr::from_bytes(name)));
-        let (in_git, in_workspace): (Vec<&Path>, Vec<&Path>) = names.partition(|n| n.starts_with(".git"));
-        let in_git: Vec<&Path> = in_git.iter().filter_map(|n| n.strip_prefix(".git").ok()).collect();
+        let Some(path) = &plan.workspace else { return Ok(Self::default()) };
+        let path = Path::new(OsStr::from_bytes(path));
+        let names = plan.protect.iter().map(|name| Path::new(OsStr::from_bytes(name)));
+        let (in_git, at_top): (Vec<&Path>, Vec<&Path>) = names.partition(|name| name.starts_with(".git"));
+        let in_git: Vec<&Path> = in_git.iter().filter_map(|name| name.strip_prefix(".git").ok()).collect();
+        let workspace = Workspace::open(path)?;
+        let mut search = Search { path, workspace, found: Self::default(), waits: Waits::default() };
         if !in_git.is_empty() {
-            for repository in found.find_repositories(&workspace)? {
-                for name in &in_git {
-                    match found.freeze(&workspace, &repository, name) {
-                        // Whoever links its hooks has them elsewhere, and anybody inside could have made the link.
-                        Err(e) if e.raw_os_error() == Some(libc::ELOOP) => {}
-                        frozen => frozen?,
-                    }
+            let in_worktree: Vec<&Path> = in_git
+                .iter()
+                .copied()
+                .filter(|name| OF_A_WORKTREE.iter().any(|own| *name == Path::new(own)))
+                .collect();
+            for directory in search.find_git_directories()? {
+                match directory {
+                    GitDirectory::Main(dir) => search.freeze(&dir, &in_git)?,
+                    GitDirectory::OfWorktree(dir) => search.freeze(&dir, &in_worktree)?,
                 }
             }
         }
-        for name in in_workspace {
-            match found.freeze(&workspace, &workspace, name) {
-                Err(e) if e.raw_os_error() == Some(libc::ELOOP) => found.incomplete = true,
-                frozen => frozen?,
-            }
-        }
-        Ok(found)
+        search.freeze(Path::new(""), &at_top)?;
+        Ok(search.found)
     }
 
     /// Nobody knows what there is to protect.
     pub(crate) fn unknown() -> Self {
-        let mut unknown = Self::default();
-        unknown.incomplete = true;
-        unknown
+        Self { incomplete: true, ..Self::default() }
     }
+}
 
-    /// Directories that git would run hooks of. A `.git` file, which names one elsewhere, is frozen.
-    fn find_repositories(&mut self, workspace: &Path) -> io::Result<Vec<PathBuf>> {
-        let mut repositories = Vec::new();
-        let mut queue = vec![workspace.to_path_buf()];
+/// A directory that git takes hooks or configuration from, relative to the workspace.
+#[derive(Debug)]
+enum GitDirectory {
+    Main(PathBuf),
+    /// It names the main one in a file `commondir`.
+    OfWorktree(PathBuf),
+}
+
+struct Search<'a> {
+    path: &'a Path,
+    workspace: Workspace,
+    found: Protected,
+    waits: Waits,
+}
+
+impl Search<'_> {
+    /// Those nearer to the top come first. What leads to one from elsewhere, a file or a link `.git`, is frozen.
+    fn find_git_directories(&mut self) -> io::Result<Vec<GitDirectory>> {
+        let mut directories = Vec::new();
+        let mut queue = VecDeque::from([PathBuf::new()]);
         let mut seen = 0;
-        while let Some(dir) = queue.pop() {
-            let entries = match fs::read_dir(&dir) {
+        while let Some(dir) = queue.pop_front() {
+            let entries = match self.workspace.list(&dir) {
                 Ok(entries) => entries,
-                Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-                    self.close(workspace, &dir);
+                Err(Errno::ACCESS | Errno::PERM) => {
+                    self.close(&dir);
                     continue;
                 }
-                Err(_) => continue,
+                Err(errno) if is_gone(errno) => continue,
+                Err(errno) => return Err(errno.into()),
             };
-            // Both of these make a git directory of any name. They stay where they are, or whoever moves one away would
-            // have the next sandbox take it for something else.
-            let mut marks = Vec::new();
-            for entry in entries.flatten() {
-                seen += 1;
-                let Ok(kind) = entry.file_type() else { continue };
-                let name = entry.file_name();
-                if (name == "objects" || name == "refs") && kind.is_dir() {
-                    marks.push(entry.path());
-                }
-                match (name == ".git", kind) {
-                    (_, kind) if kind.is_dir() => queue.push(entry.path()),
-                    (true, kind) if kind.is_file() => self.add(workspace, &entry.path(), Kind::Frozen),
-                    _ => {}
-                }
-            }
+            seen += entries.len();
             if seen > MOST_NAMES {
-                return Err(io::Error::from_raw_os_error(libc::E2BIG));
+                return Err(Errno::TOOBIG.into());
             }
-            let named = dir.file_name().is_some_and(|name| name == ".git");
-            if marks.len() == 2 || named {
-                queue.retain(|below| *below != dir.join("objects"));
-                repositories.push(dir);
-                let pinned = marks.iter().filter(|_| !named);
-                pinned.for_each(|mark| self.add(workspace, mark, Kind::Pinned));
-            }
+            directories.extend(self.judge(&dir, &entries));
+            let is_git = matches!(directories.last(), Some(GitDirectory::Main(last)) if *last == dir);
+            let below = entries.into_iter().filter(|(_, kind)| *kind == FileType::Directory);
+            queue.extend(below.map(|(path, _)| path).filter(|path| !is_git || !path.ends_with("objects")));
         }
-        Ok(repositories)
+        Ok(directories)
+    }
+
+    /// Whether a directory with these names is one of git's.
+    fn judge(&mut self, dir: &Path, entries: &[(PathBuf, FileType)]) -> Option<GitDirectory> {
+        let find = |name: &str| entries.iter().find(|(path, _)| path.ends_with(name));
+        if let Some((path, _)) = find(".git").filter(|(_, kind)| *kind != FileType::Directory) {
+            self.add(path, Kind::Frozen);
+        }
+        if dir.ends_with(".git") {
+            return Some(GitDirectory::Main(dir.into()));
+        }
+        // Both of these make a git directory of any name. They stay where they are, or whoever moves one away would
+        // have the next sandbox take it for something else.
+        let is_mark =
+            |(_, kind): &&(PathBuf, FileType)| matches!(kind, FileType::Directory | FileType::Symlink);
+        if let (Some(objects), Some(refs)) = (find("objects").filter(is_mark), find("refs").filter(is_mark)) {
+            for (path, _) in [objects, refs] {
+                self.add(path, Kind::Pinned);
+            }
+            return Some(GitDirectory::Main(dir.into()));
+        }
+        find("commondir").map(|_| GitDirectory::OfWorktree(dir.into()))
     }
 
     /// What cannot be looked into now could be opened by whoever is inside, who owns it. So nothing in it changes.
-    fn close(&mut self, workspace: &Path, dir: &Path) {
-        let reachable = |path: &&Path| super::place(path).is_ok();
-        match dir.ancestors().take_while(|a| *a != workspace).find(reachable) {
-            Some(dir) => self.add(workspace, dir, Kind::Frozen),
-            None => self.incomplete = true,
+    fn close(&mut self, dir: &Path) {
+        match dir.ancestors().take_while(|a| *a != Path::new("")).find(|a| self.workspace.has(a)) {
+            Some(dir) => self.add(dir, Kind::Frozen),
+            None => self.found.incomplete = true,
         }
     }
 
-    /// Freezes `name` in `dir`, made if it is not there.
-    fn freeze(&mut self, workspace: &Path, dir: &Path, name: &Path) -> io::Result<()> {
-        let path = dir.join(name);
-        match hold(&path) {
-            Ok(Held { lock, ours }) => {
-                self.held.extend(lock.map(|lock| (path.clone(), lock)));
-                self.made.extend(ours.then(|| path.clone()));
-                self.add(workspace, &path, Kind::Frozen);
-            }
-            // Nobody inside can make it either.
-            Err(e) if is_refused(&e) => {}
-            Err(e) => return Err(e),
+    /// Freezes `names` in `dir`; what is not there is made. Where that cannot be done, nothing in `dir` changes.
+    fn freeze(&mut self, dir: &Path, names: &[&Path]) -> io::Result<()> {
+        if names.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        match self.hold(dir, names) {
+            Err(errno) if is_gone(errno) => Ok(()),
+            // Nobody inside can make it either.
+            Err(Errno::ROFS) => Ok(()),
+            Err(Errno::ACCESS | Errno::PERM | Errno::MFILE) if dir != Path::new("") => {
+                self.add(dir, Kind::Frozen);
+                Ok(())
+            }
+            Err(Errno::ACCESS | Errno::PERM) => {
+                self.found.incomplete = true;
+                Ok(())
+            }
+            held => Ok(held?),
+        }
+    }
+
+    fn hold(&mut self, dir: &Path, names: &[&Path]) -> Result<(), Errno> {
+        if self.found.holders.len() >= MOST_HOLDERS {
+            return Err(Errno::MFILE);
+        }
+        let mut holder = Holder::new(&self.workspace, dir, &mut self.waits)?;
+        let mut result = Ok(());
+        for name in names {
+            match holder.hold(name, shape_of(name)) {
+                Ok(Found::There) => self.add(&dir.join(name), Kind::Frozen),
+                Ok(Found::Blocked(parts)) => {
+                    let blocking: PathBuf = name.components().take(parts).collect();
+                    self.add(&dir.join(blocking), Kind::Frozen);
+                }
+                Err(errno) => result = result.and(Err(errno)),
+            }
+        }
+        if holder.is_needed() {
+            self.found.holders.push(holder);
+        }
+        result
     }
 
     /// Whoever could rename a directory on the way could put another in its place.
-    fn add(&mut self, workspace: &Path, path: &Path, kind: Kind) {
-        let way = path.ancestors().skip(1).take_while(|a| *a != workspace && a.starts_with(workspace));
-        for dir in way {
-            self.places.entry(dir.to_path_buf()).or_insert(Kind::Pinned);
+    fn add(&mut self, within: &Path, kind: Kind) {
+        for dir in within.ancestors().skip(1).take_while(|a| *a != Path::new("")) {
+            self.found.places.entry(self.path.join(dir)).or_insert(Kind::Pinned);
         }
-        let place = self.places.entry(path.to_path_buf()).or_insert(kind);
+        let place = self.found.places.entry(self.path.join(within)).or_insert(kind);
         *place = (*place).max(kind);
     }
 }
 
-/// The mode of a directory that was made here: one that another sandbox left is known by it.
-const MADE: u32 = 0o1755;
-/// Another keeper may be just taking away what it made.
-const TRIES: u32 = 100;
-
-/// Something that is there and stays there.
-struct Held {
-    /// None when somebody else has locked it.
-    lock: Option<File>,
-    /// It is there only to be protected.
-    ours: bool,
+fn shape_of(name: &Path) -> Shape {
+    let file = FILES.iter().find(|(file, _)| name == Path::new(file));
+    file.map_or(Shape::Directory, |(_, content)| Shape::File(content))
 }
 
-/// Makes `path` a directory if it is nothing yet, and sees to it that no other keeper removes it.
-fn hold(path: &Path) -> io::Result<Held> {
-    let mut held = Held { lock: None, ours: false };
-    for _ in 0..TRIES {
-        match fs::DirBuilder::new().mode(MADE).create(path) {
-            // the mask may have taken some of its mode
-            Ok(()) => fs::set_permissions(path, fs::Permissions::from_mode(MADE))?,
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(e),
-        }
-        let Ok(meta) = fs::symlink_metadata(path) else { continue };
-        if meta.is_symlink() {
-            return Err(io::Error::from_raw_os_error(libc::ELOOP));
-        }
-        let own = meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o7777 == MADE;
-        held.ours = own && meta.is_dir();
-        let Ok(file) = File::open(path) else { return Ok(held) };
-        let same = |m: &fs::Metadata| (m.dev(), m.ino()) == (meta.dev(), meta.ino());
-        if flock(&file, FlockOperation::NonBlockingLockShared).is_ok()
-            && fs::symlink_metadata(path).is_ok_and(|now| same(&now))
-        {
-            held.lock = Some(file);
-            return Ok(held);
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    Ok(held)
-}
-
-fn is_refused(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM | libc::EROFS | libc::ENOTDIR))
-}
-
-impl Drop for Protected {
-    /// What was made goes, if nobody else relies on it: the last one who does takes it away.
-    fn drop(&mut self) {
-        for made in &self.made {
-            let alone = self
-                .held
-                .iter()
-                .find(|(path, _)| path == made)
-                .is_some_and(|(_, file)| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok());
-            if alone {
-                let _ = fs::remove_dir(made);
-            }
-        }
-    }
+/// Somebody moved or replaced it since, or it lies deeper than a path reaches.
+pub(super) fn is_gone(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn plan(workspace: &Path) -> Plan {
@@ -283,15 +287,62 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_not_protected_and_it_says_so_where_it_can_only_be_the_users() {
+    fn links_are_held_where_they_are() {
         let dir = tempfile::tempdir().unwrap();
         let link = |name: &str| std::os::unix::fs::symlink("/nonexistent", dir.path().join(name)).unwrap();
-        fs::create_dir(dir.path().join(".git")).unwrap();
-        link(".git/hooks");
+        fs::create_dir_all(dir.path().join("sub/.git")).unwrap();
+        for name in ["sub/.git/hooks", "cases", ".git"] {
+            link(name);
+        }
         let found = Protected::find(&plan(dir.path())).unwrap();
-        assert!(!found.incomplete && !found.places.contains_key(&dir.path().join(".git/hooks")));
+        let expected = [
+            (".git", Kind::Frozen),
+            ("cases", Kind::Frozen),
+            ("sub", Kind::Pinned),
+            ("sub/.git", Kind::Pinned),
+        ];
+        let hooks = ("sub/.git/hooks", Kind::Frozen);
+        assert_eq!(
+            kinds(&found, dir.path()),
+            [&expected[..], &[hooks]].concat().iter().map(|(n, k)| (n.to_string(), *k)).collect::<Vec<_>>()
+        );
+        assert!(!found.incomplete);
+    }
+
+    #[test]
+    fn git_files_are_made_and_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir_all(at("a/.git")).unwrap();
+        fs::create_dir_all(at("b/.git/worktrees/w")).unwrap();
+        fs::write(at("b/.git/worktrees/w/commondir"), "../..\n").unwrap();
+        fs::write(at("b/.git/info"), "in the way").unwrap();
+        let mut plan = plan(dir.path());
+        plan.protect = FILES.map(|(name, _)| format!(".git/{name}").into_bytes()).to_vec();
+        let found = Protected::find(&plan).unwrap();
+        assert_eq!(fs::read(at("a/.git/commondir")).unwrap(), b".\n");
+        assert_eq!(fs::read(at("a/.git/info/attributes")).unwrap(), b"");
+        assert_eq!(found.places[&at("b/.git/info")], Kind::Frozen);
+        assert_eq!(found.places[&at("b/.git/worktrees/w/config.worktree")], Kind::Frozen);
+        assert!(!at("b/.git/worktrees/w/config").exists());
+        // what somebody has changed or put there since is not ours to remove
+        fs::remove_file(at("a/.git/config.worktree")).unwrap();
+        fs::write(at("a/.git/config.worktree"), "").unwrap();
         drop(found);
-        link("cases");
-        assert!(Protected::find(&plan(dir.path())).unwrap().incomplete);
+        let left: Vec<_> = fs::read_dir(at("a/.git")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["config.worktree"]);
+        assert_eq!(fs::read(at("b/.git/worktrees/w/commondir")).unwrap(), b"../..\n");
+    }
+
+    #[test]
+    fn a_closed_git_directory_is_frozen() {
+        if rustix::process::geteuid().is_root() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(".git")).unwrap();
+        fs::set_permissions(dir.path().join(".git"), fs::Permissions::from_mode(0o555)).unwrap();
+        let found = Protected::find(&plan(dir.path())).unwrap();
+        assert_eq!(found.places[&dir.path().join(".git")], Kind::Frozen);
     }
 }
