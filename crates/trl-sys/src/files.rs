@@ -3,8 +3,8 @@
 //! The flags and errors are those of `open`: whoever calls this opens files at large beside.
 
 pub use crate::os::files::{
-    LOOK, bits_of, give_name, mode_of, name_of, nameless, open_again, open_beneath, owner_in_memory,
-    sync_around, unlinked,
+    LOOK, bits_of, change_mode, give_name, mode_of, name_of, nameless, open_again, open_beneath,
+    owner_in_memory, sync_around, unlinked,
 };
 
 /// Where the way to a file may lead. Out of the directory it begins in: never.

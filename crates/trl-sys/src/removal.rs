@@ -1,14 +1,22 @@
-//! Removing a directory whatever is in it. Nobody is left who could change anything meanwhile, but who filled it may have
-//! closed parts of it to himself, or nested it deeper than descriptors or the length of a path reach.
+//! Removing a directory whatever is in it. Who filled it may have closed parts of it to himself, or nested it deeper than
+//! descriptors or the length of a path reach. Others may still be there and change it meanwhile: nothing goes by a path
+//! below its top, and no link is followed.
 //!
 //! 1. As usual: that goes down with one descriptor a level.
 //! 2. If that fails, whatever lies too deep is moved up to the first level, under a fresh name, and what lay above it goes;
 //!    until nothing lies so deep. This takes no more memory, descriptors or path for a deep tree than for a flat one.
 
-use std::fs::{self, Permissions};
+use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::hash::{BuildHasher, RandomState};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, renameat, statat};
+use rustix::io::Errno;
+
+use crate::files::{LOOK, change_mode, open_again};
 
 /// What stays is for others to find.
 pub(crate) fn remove_whole(dir: &Path) {
@@ -21,20 +29,17 @@ pub(crate) fn remove_whole(dir: &Path) {
 
 /// Levels that are gone down at once. To move a directory up takes the kernel far longer than to remove one.
 const DEEPEST: usize = 64;
-/// Bytes of a path below which nothing is looked for: half of what the kernel takes.
-const LONGEST: usize = 2048;
 
-fn flatten(top: &Path) {
+fn flatten(path: &Path) {
+    let Ok(top) = enter(CWD, path.as_os_str()) else { return };
     // Nobody could have taken these names on purpose.
-    let salt = RandomState::new().hash_one(top);
-    let mut fresh = (0u64..).map(|n| top.join(format!("{salt:016x}-{n}")));
-    open_up(top);
+    let salt = RandomState::new().hash_one(path);
+    let mut fresh = (0u64..).map(|n| OsString::from(format!("{salt:016x}-{n}")));
     loop {
         let mut moved = false;
-        for dir in dirs_in(top) {
-            open_up(&dir);
-            moved |= raise(&dir, 1, &mut fresh);
-            moved |= fs::remove_dir_all(&dir).is_ok();
+        for name in dirs_in(&top) {
+            moved |= enter(&top, &name).is_ok_and(|dir| raise(&dir, 1, &top, &mut fresh));
+            moved |= fs::remove_dir_all(path.join(&name)).is_ok();
         }
         if !moved {
             return;
@@ -42,37 +47,53 @@ fn flatten(top: &Path) {
     }
 }
 
-/// Gives what lies too deep below `dir` the next name. Whether anything got one.
-fn raise(dir: &Path, level: usize, fresh: &mut impl Iterator<Item = PathBuf>) -> bool {
+/// Gives what lies too deep below `dir` the next name in `top`. Whether anything got one.
+fn raise(dir: &OwnedFd, level: usize, top: &OwnedFd, fresh: &mut impl Iterator<Item = OsString>) -> bool {
     let mut moved = false;
-    for below in dirs_in(dir) {
+    for name in dirs_in(dir) {
         // A directory that changes its parent is written to.
-        open_up(&below);
-        moved |= if level >= DEEPEST || below.as_os_str().len() > LONGEST {
-            fresh.next().is_some_and(|name| fs::rename(&below, name).is_ok())
+        let Ok(below) = enter(dir, &name) else { continue };
+        moved |= if level >= DEEPEST {
+            fresh.next().is_some_and(|new| renameat(dir, &name, top, new).is_ok())
         } else {
-            raise(&below, level + 1, fresh)
+            raise(&below, level + 1, top, fresh)
         };
     }
     moved
 }
 
-fn open_up(dir: &Path) {
-    let _ = fs::set_permissions(dir, Permissions::from_mode(0o700));
+/// Opens a directory, whatever its mode was.
+fn enter(parent: impl std::os::fd::AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let dir = openat(parent, name, LOOK | flags, Mode::empty())?;
+    change_mode(&dir, Mode::RWXU)?;
+    open_again(&dir, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC)
 }
 
-/// Never through a link.
-fn dirs_in(dir: &Path) -> impl Iterator<Item = PathBuf> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path())
+fn dirs_in(dir: &OwnedFd) -> Vec<OsString> {
+    let Ok(entries) = Dir::read_from(dir) else { return Vec::new() };
+    let mut names = Vec::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let kind = match entry.file_type() {
+            FileType::Unknown => statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+            kind => kind,
+        };
+        if kind == FileType::Directory && !matches!(name.to_bytes(), b"." | b"..") {
+            names.push(OsStr::from_bytes(name.to_bytes()).to_os_string());
+        }
+    }
+    names
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a test fails by panicking
 mod tests {
-    use std::os::unix::fs::symlink;
-
-    use rustix::fs::{Mode, OFlags};
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
@@ -94,7 +115,7 @@ mod tests {
         }
         drop(rustix::fs::openat(&at, "f", OFlags::CREATE | OFlags::WRONLY, Mode::RUSR).unwrap());
         flatten(&top);
-        assert_eq!(dirs_in(&top).count(), 0);
+        assert_eq!(dirs_in(&enter(CWD, top.as_os_str()).unwrap()).len(), 0);
         remove_whole(&top);
         assert!(!top.exists());
     }
@@ -114,6 +135,33 @@ mod tests {
         remove_whole(&top);
         assert!(!top.exists());
         assert!(outside.join("file").exists());
+        fs::remove_dir_all(outside).unwrap();
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn modes_outside_stay() {
+        use rustix::fs::{RenameFlags, renameat_with};
+        let (top, outside) = (scratch("swapped"), scratch("untouched"));
+        fs::set_permissions(&outside, Permissions::from_mode(0o750)).unwrap();
+        let (dir, link) = (top.join("dir"), top.join("link"));
+        symlink(&outside, &link).unwrap();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    let _ = fs::create_dir(&dir);
+                    let _ = renameat_with(CWD, &dir, CWD, &link, RenameFlags::EXCHANGE);
+                }
+            });
+            let changed = (0..2000).any(|_| {
+                flatten(&top);
+                fs::metadata(&outside).unwrap().permissions().mode() & 0o777 != 0o750
+            });
+            over.store(true, Ordering::Relaxed);
+            assert!(!changed);
+        });
+        remove_whole(&top);
         fs::remove_dir_all(outside).unwrap();
     }
 }

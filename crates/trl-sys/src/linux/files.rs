@@ -57,6 +57,11 @@ pub fn open_again(fd: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
     rustix::fs::open(link_to(fd.as_fd()), flags, Mode::empty())
 }
 
+/// Changes the mode of what is open, also where that is only looked at.
+pub fn change_mode(fd: impl AsFd, mode: Mode) -> Result<(), Errno> {
+    rustix::fs::chmod(link_to(fd.as_fd()), mode)
+}
+
 /// A file in this directory that has no name yet; an error where there is no such thing.
 pub fn nameless(dir: impl AsFd, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     openat(dir, ".", flags | OFlags::TMPFILE, mode)

@@ -132,6 +132,11 @@ pub fn open_again(fd: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
     if (before.st_dev, before.st_ino) == (now.st_dev, now.st_ino) { Ok(again) } else { Err(Errno::STALE) }
 }
 
+/// Changes the mode of what is open, also where that is only looked at.
+pub fn change_mode(fd: impl AsFd, mode: Mode) -> Result<(), Errno> {
+    rustix::fs::fchmod(fd, mode)
+}
+
 /// There is no such thing.
 pub fn nameless(_: impl AsFd, _: OFlags, _: Mode) -> Result<OwnedFd, Errno> {
     Err(Errno::OPNOTSUPP)
