@@ -187,8 +187,8 @@ test("cases are shown with what is wrong with them, and those of a workspace can
 
   if (methods.includes("workspace.create")) {
     const made = await daemon.call<{ dir: string }>("workspace.create", { workspace_id: "shared" });
-    await mkdir(join(made.dir, "cases"), { recursive: true });
-    await writeFile(join(made.dir, "cases/theirs.yaml"), "description: By an agent.\nenv: {A: b}\n");
+    await mkdir(join(made.dir, ".trl/cases"), { recursive: true });
+    await writeFile(join(made.dir, ".trl/cases/theirs.yaml"), "description: By an agent.\nenv: {A: b}\n");
     await page.reload();
     await page.getByRole("combobox", { name: "Also of a workspace" }).selectOption("shared");
     await one("theirs").getByText("not trusted").waitFor();

@@ -402,7 +402,7 @@ export type CaseParams = {
   workspace_id?: string | null | undefined;
 };
 
-/** A case file: `ID.yaml` in the directory of cases, or in `cases/` of a workspace. */
+/** A case file: `ID.yaml` in the directory of cases, or in `.trl/cases/` of a workspace. */
 export type CaseSpec = {
   /** A session this old is closed whatever it does; 0 is never. */
   absolute_ttl_s?: number | null | undefined;

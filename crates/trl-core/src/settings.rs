@@ -201,7 +201,7 @@ impl Default for Settings {
             sandbox_mode: Mode::Off,
             sandbox_read_dirs: TOOLCHAINS.map(String::from).to_vec(),
             sandbox_write_dirs: Vec::new(),
-            sandbox_protect: vec![".git/hooks".into(), "cases".into()],
+            sandbox_protect: trl_sys::sandbox::PROTECTED.map(String::from).to_vec(),
             own_dirs: Vec::new(),
             min_free_memory_bytes: 64 << 20,
             limits: Limits::default(),

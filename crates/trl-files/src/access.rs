@@ -7,8 +7,9 @@
 //! [`Rules`] answer for the modes of a sandbox. Whoever has other rules, such as an approval for a single place,
 //! implements [`Access`].
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+use trl_sys::sandbox::{PROTECTED, is_protected};
 
 use crate::error::{Error, shown};
 
@@ -82,13 +83,13 @@ pub struct Rules {
     pub mode: Mode,
     /// Neither read nor written, in every mode: absolute paths.
     pub deny: Vec<PathBuf>,
-    /// Not written in `workspace-write`. A path that begins with a dot holds in every directory, others at the top.
+    /// Not written in `workspace-write`: names as in [`trl_sys::sandbox::is_protected`].
     pub protect: Vec<PathBuf>,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { mode: Mode::Off, deny: Vec::new(), protect: [".git/hooks", "cases"].map(PathBuf::from).into() }
+        Self { mode: Mode::Off, deny: Vec::new(), protect: PROTECTED.map(PathBuf::from).into() }
     }
 }
 
@@ -103,6 +104,13 @@ impl Rules {
         self
     }
 
+    /// Other names than the usual ones.
+    #[must_use]
+    pub fn protect(mut self, names: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.protect = names.into_iter().collect();
+        self
+    }
+
     fn check_denied(&self, place: &Place<'_>) -> Result<(), Denial> {
         if self.deny.is_empty() {
             return Ok(());
@@ -113,20 +121,6 @@ impl Rules {
             false => Ok(()),
         }
     }
-
-    fn is_protected(&self, within: &Path) -> bool {
-        self.protect.iter().any(|protected| {
-            let everywhere = protected.as_os_str().as_encoded_bytes().first() == Some(&b'.');
-            if everywhere { runs_through(within, protected) } else { within.starts_with(protected) }
-        })
-    }
-}
-
-/// Whether the parts of `inner` follow each other somewhere in `path`.
-fn runs_through(path: &Path, inner: &Path) -> bool {
-    let parts: Vec<&OsStr> = path.iter().collect();
-    let wanted: Vec<&OsStr> = inner.iter().collect();
-    parts.windows(wanted.len().max(1)).any(|some| some == wanted)
 }
 
 impl Access for Rules {
@@ -145,7 +139,7 @@ impl Access for Rules {
         let allowed = match &self.mode {
             Mode::Off => true,
             Mode::ReadOnly => return Err(Denial("the sandbox is read-only".into())),
-            Mode::WorkspaceWrite => !self.is_protected(place.within),
+            Mode::WorkspaceWrite => !is_protected(place.within, self.protect.iter().map(PathBuf::as_path)),
             Mode::Custom { write, .. } => {
                 let absolute = place.absolute();
                 write.iter().any(|listed| absolute.starts_with(listed))
@@ -180,10 +174,11 @@ mod tests {
             (Mode::WorkspaceWrite, ".git/hooks", (true, false)),
             (Mode::WorkspaceWrite, ".git/hooks/pre-commit", (true, false)),
             (Mode::WorkspaceWrite, "sub/.git/hooks/pre-commit", (true, false)),
-            (Mode::WorkspaceWrite, "cases", (true, false)),
-            (Mode::WorkspaceWrite, "cases/a.yaml", (true, false)),
-            (Mode::WorkspaceWrite, "casesx", (true, true)),
-            (Mode::WorkspaceWrite, "sub/cases/a", (true, true)),
+            (Mode::WorkspaceWrite, ".git/modules/a/hooks/post-checkout", (true, false)),
+            (Mode::WorkspaceWrite, ".trl", (true, false)),
+            (Mode::WorkspaceWrite, ".trl/cases/a.yaml", (true, false)),
+            (Mode::WorkspaceWrite, ".trlx", (true, true)),
+            (Mode::WorkspaceWrite, "cases/a.yaml", (true, true)),
             (custom.clone(), "a", (false, false)),
             (custom.clone(), "doc/a", (true, false)),
             (custom.clone(), "out/a", (true, true)),

@@ -289,7 +289,8 @@ fn modes_hold_by_whatever_name_a_place_is_called() {
         ("remove", |f| f.remove(&rel("link/pre-commit"), Depth::One).map(drop)),
         ("remove above", |f| f.remove(&rel(".git"), Depth::All).map(drop)),
         ("cases", |f| {
-            f.write(&rel("cases/x.yaml"), b"", &How { parents: Parents::Make, ..How::default() }).map(drop)
+            f.write(&rel(".trl/cases/x.yaml"), b"", &How { parents: Parents::Make, ..How::default() })
+                .map(drop)
         }),
     ];
     for mode in [Mode::Off, Mode::ReadOnly, Mode::WorkspaceWrite] {

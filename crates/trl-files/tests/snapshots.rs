@@ -296,17 +296,17 @@ fn what_cannot_be_read_or_kept_is_named() {
 #[test]
 fn a_restore_is_held_to_what_may_be_written_and_goes_on() {
     let world = world();
-    world.put("cases/one.yaml", "old");
+    world.put(".trl/cases/one.yaml", "old");
     world.put("f", "old");
     let id = world.snapshots().take().unwrap().id;
-    world.put("cases/one.yaml", "new");
-    world.put("cases/two.yaml", "new");
+    world.put(".trl/cases/one.yaml", "new");
+    world.put(".trl/cases/two.yaml", "new");
     world.put("f", "new");
     let held = world.snapshots_with(Rules::new(Mode::WorkspaceWrite), Caps::default());
     let restored = held.restore(&id, None).unwrap();
     assert_eq!((restored.written, restored.deleted), (1, 0));
-    assert_eq!(named(&restored.failed), ["cases/two.yaml", "cases/one.yaml"]);
-    assert_eq!(fs::read(world.at("cases/one.yaml")).unwrap(), b"new");
+    assert_eq!(named(&restored.failed), [".trl/cases/two.yaml", ".trl/cases/one.yaml"]);
+    assert_eq!(fs::read(world.at(".trl/cases/one.yaml")).unwrap(), b"new");
     assert_eq!(fs::read(world.at("f")).unwrap(), b"old");
 }
 

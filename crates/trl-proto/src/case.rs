@@ -13,7 +13,7 @@ use crate::sandbox::SandboxParams;
 use crate::session::{OnExit, Renewal};
 use crate::unique;
 
-/// A case file: `ID.yaml` in the directory of cases, or in `cases/` of a workspace.
+/// A case file: `ID.yaml` in the directory of cases, or in `.trl/cases/` of a workspace.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

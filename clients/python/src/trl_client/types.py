@@ -409,7 +409,7 @@ class CaseParams(_CaseParams, total=False):
 
 
 class CaseSpec(TypedDict, total=False):
-    """A case file: `ID.yaml` in the directory of cases, or in `cases/` of a workspace."""
+    """A case file: `ID.yaml` in the directory of cases, or in `.trl/cases/` of a workspace."""
     absolute_ttl_s: Optional[float]
     """A session this old is closed whatever it does; 0 is never."""
     agent: Optional["AgentSpec"]

@@ -27,12 +27,16 @@ const MOST_COUNTED: usize = 20_000;
 /// A file changed less than this ago may change again without its times showing it: file systems count in ticks.
 const FRESH: Duration = Duration::from_secs(2);
 const EXTENSION: &str = ".yaml";
+/// Where a workspace has its cases: in a directory that sandboxes protect as a whole ([`trl_sys::sandbox::OWN_DIR`]).
+pub const IN_WORKSPACE: &str = ".trl/cases";
+/// Where they were in version 0.1.
+const BEFORE: &str = "cases";
 
 /// A directory with cases in it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Shelf {
     Config(PathBuf),
-    /// `cases/` in this directory.
+    /// [`IN_WORKSPACE`] in this directory.
     Workspace(PathBuf),
 }
 
@@ -78,7 +82,7 @@ impl Shelf {
     pub fn dir(&self) -> PathBuf {
         match self {
             Self::Config(dir) => dir.clone(),
-            Self::Workspace(workspace) => workspace.join("cases"),
+            Self::Workspace(workspace) => workspace.join(IN_WORKSPACE),
         }
     }
 
@@ -90,7 +94,7 @@ impl Shelf {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let opened = match self {
             Self::Config(_) => openat(CWD, self.path(id), flags, Mode::empty()),
-            Self::Workspace(dir) => beneath(dir, &format!("cases/{id}{EXTENSION}"), flags),
+            Self::Workspace(dir) => beneath(dir, &format!("{IN_WORKSPACE}/{id}{EXTENSION}"), flags),
         };
         let file = match opened {
             Ok(fd) => File::from(fd),
@@ -109,12 +113,20 @@ impl Shelf {
         Ok(Some(Opened { version: Version::of(&meta), file }))
     }
 
+    /// A case of that id where workspaces had them before, which is not read.
+    pub fn outdated(&self, id: &str) -> Option<PathBuf> {
+        let Self::Workspace(dir) = self else { return None };
+        let name = format!("{BEFORE}/{id}{EXTENSION}");
+        let there = valid_id(id) && beneath(dir, &name, LOOK | OFlags::NOFOLLOW | OFlags::CLOEXEC).is_ok();
+        there.then(|| dir.join(name))
+    }
+
     /// What is there, by name. No directory is no cases.
     pub fn names(&self) -> Names {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = match self {
             Self::Config(dir) => openat(CWD, dir, flags, Mode::empty()),
-            Self::Workspace(dir) => beneath(dir, "cases", flags),
+            Self::Workspace(dir) => beneath(dir, IN_WORKSPACE, flags),
         };
         let Some(dir) = dir.ok().and_then(|fd| Dir::new(fd).ok()) else { return Names::default() };
         let mut names: Vec<String> = dir
@@ -258,11 +270,12 @@ mod tests {
         let shelf = Shelf::Workspace(workspace.path().into());
         assert!(shelf.open("a").unwrap().is_none());
         assert!(shelf.names().ids.is_empty());
-        symlink(outside.path(), workspace.path().join("cases")).unwrap();
+        fs::create_dir(workspace.path().join(".trl")).unwrap();
+        symlink(outside.path(), shelf.dir()).unwrap();
         assert_eq!(refused(&shelf, "a"), "it is reached through a symbolic link");
         assert!(shelf.names().ids.is_empty());
-        fs::remove_file(workspace.path().join("cases")).unwrap();
-        fs::create_dir(workspace.path().join("cases")).unwrap();
+        fs::remove_file(shelf.dir()).unwrap();
+        fs::create_dir(shelf.dir()).unwrap();
         symlink(outside.path().join("a.yaml"), shelf.path("a")).unwrap();
         assert_eq!(refused(&shelf, "a"), "it is reached through a symbolic link");
         // a pipe nobody writes to holds nobody up

@@ -40,7 +40,7 @@ pub struct Case {
     pub trust: Trust,
     /// Fields of the file without effect.
     pub ignored: Vec<String>,
-    /// The directory whose `cases/` it is in.
+    /// The workspace it is in.
     pub workspace: Option<PathBuf>,
 }
 

@@ -1,6 +1,6 @@
 //! All cases there are, looked at when somebody asks.
 //!
-//! 1. A case is `ID.yaml` on a [`Shelf`]: the directory of cases, then `cases/` of the workspace in question. The first wins,
+//! 1. A case is `ID.yaml` on a [`Shelf`]: the directory of cases, then `.trl/cases/` of the workspace in question. The first wins,
 //!    so that no file an agent wrote takes the place of one of the operator's.
 //! 2. Each time the file is opened and compared with what was read of it before; only another version is read and parsed.
 //! 3. A file of a workspace is trusted while a pin has its digest. Else it narrows the default case, or what holds
@@ -323,6 +323,11 @@ impl Cases {
 
     fn not_found(&self, id: &str, workspace: Option<&Path>) -> Error {
         let shelves = self.shelves(workspace);
+        if let Some((old, shelf)) = shelves.iter().find_map(|shelf| Some((shelf.outdated(id)?, shelf))) {
+            let message = format!("{} is not where a workspace has its cases", old.display());
+            return Error::new(ErrorCode::CaseNotFound, message)
+                .hint(format!("move it to {}", shelf.path(id).display()));
+        }
         let ids: Vec<String> = shelves.iter().flat_map(|shelf| shelf.names().ids).collect();
         let error = Error::new(ErrorCode::CaseNotFound, format!("there is no case `{id}`"));
         let place = shelves.iter().map(|shelf| shelf.dir().display().to_string()).collect::<Vec<_>>();
@@ -367,7 +372,7 @@ mod tests {
     impl World {
         fn new(default: Option<&str>) -> Self {
             let dir = tempfile::tempdir().unwrap();
-            for name in ["cases", "ws/cases"] {
+            for name in ["cases", "ws/.trl/cases"] {
                 fs::create_dir_all(dir.path().join(name)).unwrap();
                 fs::set_permissions(dir.path().join(name), fs::Permissions::from_mode(0o755)).unwrap();
             }
@@ -447,7 +452,7 @@ mod tests {
     fn no_file_of_a_workspace_takes_the_place_of_the_operators() {
         let world = World::new(None);
         world.put("cases/a.yaml", "description: mine\n");
-        world.put("ws/cases/a.yaml", "description: theirs\n");
+        world.put("ws/.trl/cases/a.yaml", "description: theirs\n");
         assert_eq!(world.find("a").unwrap().spec.description.as_deref(), Some("mine"));
         let shadowed = &world.cases.list(Some(&world.workspace())).cases[1];
         assert_eq!((shadowed.origin, shadowed.errors.len()), (CaseOrigin::Workspace, 1));
@@ -461,7 +466,7 @@ mod tests {
     #[test]
     fn trust_is_in_one_version_of_a_file() {
         let world = World::new(None);
-        world.put("ws/cases/a.yaml", "shell: /bin/bash\nlimits: {pids: 5}\n");
+        world.put("ws/.trl/cases/a.yaml", "shell: /bin/bash\nlimits: {pids: 5}\n");
         let case = world.find("a").unwrap();
         assert_eq!((case.trust, &case.ignored[..]), (Trust::Narrowing, &["shell".to_string()][..]));
         assert_eq!((case.spec.shell.as_deref(), case.spec.limits.unwrap().pids), (None, Some(5)));
@@ -469,7 +474,7 @@ mod tests {
         assert!(world.trust("a", &case.digest).unwrap().trusted);
         let case = world.find("a").unwrap();
         assert_eq!((case.trust, case.spec.shell.as_deref()), (Trust::Whole, Some("/bin/bash")));
-        world.put("ws/cases/a.yaml", "shell: /bin/bash\nlimits: {pids: 6}\n");
+        world.put("ws/.trl/cases/a.yaml", "shell: /bin/bash\nlimits: {pids: 6}\n");
         assert_eq!(world.find("a").unwrap().trust, Trust::Narrowing);
     }
 
@@ -480,8 +485,10 @@ mod tests {
             "cases/base.yaml",
             "shell: /bin/bash\nlimits: {pids: 10}\napproval: {rules: [{deny: [rm]}]}\n",
         );
-        world
-            .put("ws/cases/a.yaml", "shell: /bin/sh\nlimits: {pids: 50}\napproval: {rules: [{ask: [ls]}]}\n");
+        world.put(
+            "ws/.trl/cases/a.yaml",
+            "shell: /bin/sh\nlimits: {pids: 50}\napproval: {rules: [{ask: [ls]}]}\n",
+        );
         let case = world.find("a").unwrap();
         assert_eq!(case.spec.shell.as_deref(), Some("/bin/bash"));
         assert_eq!(case.spec.limits.unwrap().pids, Some(10));
@@ -499,7 +506,7 @@ mod tests {
         let world = World::new(None);
         let text = format!("# {}\n", "x".repeat(200 << 10));
         for n in 0..40 {
-            world.put(&format!("ws/cases/c{n:02}.yaml"), &text);
+            world.put(&format!("ws/.trl/cases/c{n:02}.yaml"), &text);
         }
         let list = world.cases.list(Some(&world.workspace()));
         assert_eq!((list.cases.len(), list.left_out), (20, 20));

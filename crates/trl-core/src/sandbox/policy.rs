@@ -242,11 +242,7 @@ impl Policy {
         let Some(rest) = self.workspace.as_deref().and_then(|w| path.strip_prefix(w).ok()) else {
             return false;
         };
-        let inside = |name: &str| match name.strip_prefix(".git/") {
-            Some(name) => rest.ancestors().any(|a| a.ends_with(Path::new(".git").join(name))),
-            None => rest.starts_with(name),
-        };
-        self.protect.iter().any(|name| inside(name))
+        trl_sys::sandbox::is_protected(rest, self.protect.iter().map(Path::new))
     }
 }
 
@@ -348,7 +344,7 @@ fn is_protected_elsewhere(path: &Path, protect: &[String]) -> bool {
             place.ends_with(inner)
                 && place.ancestors().nth(Path::new(inner).components().count()).is_some_and(is_repository)
         }
-        None => place.ends_with(name) && has_cases(place),
+        None => place.ends_with(name) && has_cases(&place.join("cases")),
     };
     path.ancestors().any(|place| protect.iter().any(|name| is_one(place, name)))
 }
@@ -403,7 +399,7 @@ mod tests {
                 std::fs::create_dir_all(dir.path().join(made)).unwrap();
             }
             let own = vec![dir.path().join("home/.config/trl")];
-            let protect = [".git/hooks", "cases"].map(String::from).to_vec();
+            let protect = trl_sys::sandbox::PROTECTED.map(String::from).to_vec();
             Self { lists: [vec!["~/tools".into(), "~/missing".into()], Vec::new(), protect], own, dir }
         }
 
@@ -443,8 +439,9 @@ mod tests {
             ("home/project/.git/index", Allowed::Reading, Allowed::Writing),
             ("home/project/.git/hooks/pre-commit", Allowed::Reading, Allowed::Reading),
             ("home/project/sub/.git/hooks/pre-commit", Allowed::Reading, Allowed::Reading),
-            ("home/project/cases/a.yaml", Allowed::Reading, Allowed::Reading),
-            ("home/project/sub/cases/a", Allowed::Reading, Allowed::Writing),
+            ("home/project/.trl/cases/a.yaml", Allowed::Reading, Allowed::Reading),
+            ("home/project/cases/a.yaml", Allowed::Reading, Allowed::Writing),
+            ("home/project/sub/.trl/a", Allowed::Reading, Allowed::Writing),
             ("home/tools/bin", Allowed::Reading, Allowed::Reading),
             ("home/.ssh/id", Allowed::Nothing, Allowed::Nothing),
             ("home", Allowed::Nothing, Allowed::Nothing),

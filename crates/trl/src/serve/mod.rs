@@ -262,7 +262,8 @@ fn prepare(
     let parent = |path: &PathBuf| path.parent().unwrap_or(path).to_path_buf();
     let own = [parent(&config.operator_token_file), parent(&config.socket), engine.place.dir().to_path_buf()];
     let own: Vec<&Path> = own.iter().map(PathBuf::as_path).filter(|path| path.is_absolute()).collect();
-    let files = FileService::new(&config.data_dir, &own, config.files.max_bytes);
+    let files =
+        FileService::new(&config.data_dir, &own, &engine.settings.sandbox_protect, config.files.max_bytes);
     let server = Server {
         manager: Manager::new(engine),
         wire: config.wire,

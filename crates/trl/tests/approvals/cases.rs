@@ -37,10 +37,11 @@ fn a_case_says_what_its_sessions_ask_about() {
 fn a_case_of_a_workspace_can_only_ask_for_more() {
     let daemon = builder().start();
     let workspace = daemon.dir().dir("work");
-    daemon.dir().dir("work/cases");
-    daemon
-        .dir()
-        .file("work/cases/mine.yaml", "id: mine\napproval:\n  rules:\n  - allow: [id]\n  - deny: [whoami]\n");
+    daemon.dir().dir("work/.trl/cases");
+    daemon.dir().file(
+        "work/.trl/cases/mine.yaml",
+        "id: mine\napproval:\n  rules:\n  - allow: [id]\n  - deny: [whoami]\n",
+    );
     super::write_rules(&daemon, "default: ask\n");
     let params = json!({"case_id": "mine", "working_dir": workspace.to_str().unwrap()});
     let mut session = daemon.session_with(Shell::Bash, params);

@@ -88,7 +88,7 @@ fn a_case_that_names_none_is_held_against_the_default() {
 fn the_usual_sandbox_is_the_widest_but_for_the_operators_word() {
     let daemon = crate::builder().set("sandbox", "mode", "\"read-only\"").start();
     daemon.dir().dir("config/trl/cases");
-    daemon.dir().dir("ws/cases");
+    daemon.dir().dir("ws/.trl/cases");
     case(&daemon, "free", "sandbox: off\n");
     case(&daemon, "plain", "id: plain\n");
     workspace_case(&daemon, "theirs", "sandbox: off\n");

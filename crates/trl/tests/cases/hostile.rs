@@ -86,7 +86,7 @@ fn what_others_could_have_written_is_refused() {
     client.refused("CASE_INVALID", "session.create", json!({"case_id": "open"}));
     fs::set_permissions(&cases, fs::Permissions::from_mode(0o700)).unwrap();
     workspace_case(&daemon, "theirs", "env: {A: b}\n");
-    symlink(daemon.dir().join("ws/cases/theirs.yaml"), cases.join("theirs.yaml")).unwrap();
+    symlink(daemon.dir().join("ws/.trl/cases/theirs.yaml"), cases.join("theirs.yaml")).unwrap();
     let error = client.refused("CASE_INVALID", "session.create", json!({"case_id": "theirs"}));
     assert!(error.message.contains("symbolic link"), "{error:?}");
 }
@@ -96,9 +96,9 @@ fn nothing_leads_out_of_a_workspace() {
     let daemon = daemon();
     let mut client = daemon.client();
     daemon.dir().file("secret.yaml", "hunter2: value\n");
-    symlink(daemon.dir().join("secret.yaml"), daemon.dir().join("ws/cases/link.yaml")).unwrap();
-    daemon.dir().fifo("ws/cases/pipe.yaml");
-    symlink("/dev/zero", daemon.dir().join("ws/cases/zero.yaml")).unwrap();
+    symlink(daemon.dir().join("secret.yaml"), daemon.dir().join("ws/.trl/cases/link.yaml")).unwrap();
+    daemon.dir().fifo("ws/.trl/cases/pipe.yaml");
+    symlink("/dev/zero", daemon.dir().join("ws/.trl/cases/zero.yaml")).unwrap();
     let place = json!({"path": workspace(&daemon)});
     let list = client.ok("case.list", place);
     assert_eq!(list["cases"].as_array().unwrap().len(), 3);

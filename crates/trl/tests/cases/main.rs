@@ -20,7 +20,7 @@ fn builder() -> Builder {
 fn daemon() -> Daemon {
     let daemon = builder().start();
     daemon.dir().dir("config/trl/cases");
-    daemon.dir().dir("ws/cases");
+    daemon.dir().dir("ws/.trl/cases");
     daemon
 }
 
@@ -28,7 +28,7 @@ fn daemon() -> Daemon {
 fn daemon_with_default(text: &str) -> Daemon {
     let daemon = builder().set("cases", "default", "\"base\"").start();
     daemon.dir().dir("config/trl/cases");
-    daemon.dir().dir("ws/cases");
+    daemon.dir().dir("ws/.trl/cases");
     case(&daemon, "base", text);
     daemon
 }
@@ -40,7 +40,7 @@ fn case(daemon: &Daemon, id: &str, text: &str) -> String {
 
 /// Writes a case into the workspace.
 fn workspace_case(daemon: &Daemon, id: &str, text: &str) -> String {
-    private(&daemon.dir().file(&format!("ws/cases/{id}.yaml"), text))
+    private(&daemon.dir().file(&format!("ws/.trl/cases/{id}.yaml"), text))
 }
 
 fn private(path: &str) -> String {

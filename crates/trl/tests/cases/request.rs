@@ -183,6 +183,21 @@ fn templates_make_a_place_for_each_session() {
 }
 
 #[test]
+fn an_old_place_is_told() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    daemon.dir().dir("ws/cases");
+    let old = crate::private(&daemon.dir().file("ws/cases/mine.yaml", "shell: bash\n"));
+    let asked = json!({"case_id": "mine", "working_dir": workspace(&daemon)});
+    let error = client.refused("CASE_NOT_FOUND", "session.create", asked.clone());
+    assert!(error.message.contains(&old), "{}", error.message);
+    let new = daemon.dir().text("ws/.trl/cases/mine.yaml");
+    assert_eq!(error.hint, Some(format!("move it to {new}")));
+    std::fs::rename(old, new).unwrap();
+    assert_eq!(client.ok("session.create", asked)["case_id"], "mine");
+}
+
+#[test]
 fn whatever_names_no_case_has_the_default_and_not_without_it() {
     let daemon = daemon_with_default("env: {D: default}\nlimits: {open_files: 88}\n");
     let mut client = daemon.client();

@@ -19,7 +19,7 @@ fn trust(daemon: &Daemon, id: &str) -> Value {
 #[test]
 fn row_by_row_what_is_narrower_holds() {
     let daemon = builder().set("limits", "pids", 100).start();
-    daemon.dir().dir("ws/cases");
+    daemon.dir().dir("ws/.trl/cases");
     let none = |made: &Value| assert!(made.get("ignored").is_none(), "{made}");
     let made = create(&daemon, "limits: {pids: 50, open_files: 64}\n");
     none(&made);
@@ -123,11 +123,11 @@ fn no_case_of_a_workspace_takes_the_place_of_the_operators() {
 #[test]
 fn a_workspace_with_an_id_has_cases_too() {
     let daemon = daemon();
-    daemon.dir().dir("home/.local/share/trl/files/proj/cases");
+    daemon.dir().dir("home/.local/share/trl/files/proj/.trl/cases");
     crate::private(
         &daemon
             .dir()
-            .file("home/.local/share/trl/files/proj/cases/w.yaml", "env: {A: b}\nlimits: {pids: 60}\n"),
+            .file("home/.local/share/trl/files/proj/.trl/cases/w.yaml", "env: {A: b}\nlimits: {pids: 60}\n"),
     );
     let mut client = daemon.client();
     let params = json!({"case_id": "w", "workspace_id": "proj"});
@@ -155,7 +155,7 @@ mod local {
     #[test]
     fn row_by_row_what_is_wider_has_no_effect() {
         let daemon = builder().set("limits", "pids", 100).start();
-        daemon.dir().dir("ws/cases");
+        daemon.dir().dir("ws/.trl/cases");
         for (text, ignored) in [
             ("shell: /bin/bash\n", json!(["shell"])),
             ("argv: [/bin/cat]\n", json!(["argv"])),

@@ -59,20 +59,28 @@ fn a_repository_without_its_marks_is_still_one() {
 #[test]
 fn what_is_protected_is_no_workspace() {
     let daemon = daemon();
-    for name in
-        ["ws/.git/hooks/deep", "ws/.git/objects", "ws/.git/refs", "ws/cases", "ws/hooks", "empty/cases"]
-    {
+    for name in [
+        "ws/.git/hooks/deep",
+        "ws/.git/objects",
+        "ws/.git/refs",
+        "ws/.trl/cases",
+        "ws/hooks",
+        "empty/.trl",
+        "project/cases",
+    ] {
         daemon.dir().dir(name);
     }
-    std::fs::write(daemon.dir().join("ws/cases/a.yaml"), "{}").unwrap();
+    std::fs::write(daemon.dir().join("ws/.trl/cases/a.yaml"), "{}").unwrap();
     let mut client = daemon.client();
     for (name, may) in [
         ("ws/.git/hooks", false),
         ("ws/.git/hooks/deep", false),
-        ("ws/cases", false),
+        ("ws/.trl", false),
+        ("ws/.trl/cases", false),
         // ordinary names elsewhere
         ("ws/hooks", true),
-        ("empty/cases", true),
+        ("empty/.trl", true),
+        ("project/cases", true),
     ] {
         let params =
             json!({"command": "true", "working_dir": daemon.dir().text(name), "sandbox": "workspace-write"});

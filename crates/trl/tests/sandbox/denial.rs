@@ -51,7 +51,7 @@ fn files_are_likely_with_their_path() {
         (format!("touch {file}.new"), "write"),
         (format!("python3 -c 'open(\"{file}\")'"), "open"),
         ("cat ../outside".to_string(), "open"),
-        ("mkdir -p cases; touch cases/new".to_string(), "write"),
+        ("mkdir -p .trl; touch .trl/new".to_string(), "write"),
     ] {
         let run = session.run(&command);
         assert_eq!(denied(&run), (json!("likely"), json!(op)), "{command}: {}", run.json);

@@ -139,7 +139,7 @@ mod generated {
 fn nothing_is_left_in_the_workspace() {
     let daemon = daemon();
     let stage = Stage::new(&daemon, "left");
-    std::fs::remove_dir(stage.workspace.join("cases")).unwrap();
+    std::fs::remove_dir_all(stage.workspace.join(".trl")).unwrap();
     std::fs::remove_dir(stage.workspace.join("sub/.git/hooks")).unwrap();
     let mounts = || std::fs::read_to_string(format!("/proc/{}/mountinfo", daemon.pid())).unwrap();
     let before = mounts();
@@ -153,6 +153,6 @@ fn nothing_is_left_in_the_workspace() {
     session.client().ok("session.destroy", json!({"session_id": id}));
     assert_eq!(mounts(), before);
     assert!(!Path::new(&tmp).exists());
-    assert!(!stage.workspace.join("cases").exists());
+    assert!(!stage.workspace.join(".trl").exists());
     assert!(!stage.workspace.join("sub/.git/hooks").exists());
 }

@@ -114,9 +114,14 @@ fn changed(stage: &mut Stage<'_>, _: &Run) -> bool {
 }
 
 fn planted(stage: &mut Stage<'_>, _: &Run) -> bool {
-    ["ws/.git/hooks/pre-commit", "ws/sub/.git/hooks/pre-commit", "ws/cases/evil.yaml", "ws/tree/.git/hooks/x"]
-        .iter()
-        .any(|name| stage.workspace.parent().is_some_and(|p| p.join(name).exists()))
+    [
+        "ws/.git/hooks/pre-commit",
+        "ws/sub/.git/hooks/pre-commit",
+        "ws/.trl/cases/evil.yaml",
+        "ws/tree/.git/hooks/x",
+    ]
+    .iter()
+    .any(|name| stage.workspace.parent().is_some_and(|p| p.join(name).exists()))
 }
 
 fn wait_for_socket(stage: &Stage<'_>, name: &str) {
@@ -247,9 +252,16 @@ pub(crate) static HOOKS: &[Row] = &[
         planted,
     )
     .with(|stage| std::fs::create_dir_all(stage.workspace.join("tree/.git")).unwrap()),
-    row("plant a case", "echo x >cases/evil.yaml", planted),
-    row("make the directory of cases", "mkdir -p cases; echo x >cases/evil.yaml", planted)
-        .with(|stage| std::fs::remove_dir(stage.workspace.join("cases")).unwrap()),
+    row("plant a case", "echo x >.trl/cases/evil.yaml", planted),
+    row("make the directory of cases", "mkdir -p .trl/cases; echo x >.trl/cases/evil.yaml", planted)
+        .with(|stage| std::fs::remove_dir_all(stage.workspace.join(".trl")).unwrap()),
+    row(
+        "change a directory `cases` of the project",
+        "echo x >cases/mine && cat cases/mine && echo ESCAPED",
+        says,
+    )
+    .works(Works::WorkspaceWrite)
+    .with(|stage| std::fs::create_dir(stage.workspace.join("cases")).unwrap()),
     row(
         "mount something else there",
         "unshare -Urm sh -c 'umount -l .git/hooks; echo x >.git/hooks/pre-commit' || (umount -l .git/hooks; echo x >.git/hooks/pre-commit)",

@@ -46,7 +46,7 @@ impl<'a> Stage<'a> {
         let dir = daemon.dir();
         let at = |part: &str| dir.dir(&format!("{name}/{part}"));
         let (workspace, outside) = (at("ws"), at("out"));
-        for made in ["ws/.git/hooks", "ws/sub/.git/hooks", "ws/cases", "ws/inside", "ws/mnt"] {
+        for made in ["ws/.git/hooks", "ws/sub/.git/hooks", "ws/.trl/cases", "ws/inside", "ws/mnt"] {
             at(made);
         }
         fs::write(workspace.join("tries.py"), include_str!("tries.py")).unwrap();

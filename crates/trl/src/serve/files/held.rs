@@ -78,12 +78,13 @@ pub(super) struct OwnRules {
 }
 
 impl OwnRules {
-    /// What is the daemon's own is denied; of its data, the directories it gave to workspaces are not meant.
-    pub(super) fn with_own(self, own: &[PathBuf], base: &Path, homes: &Path) -> Rules {
+    /// What is the daemon's own is denied; of its data, the directories it gave to workspaces are not meant. `protect` is what
+    /// a sandbox around the workspace would protect.
+    pub(super) fn with_own(self, own: &[PathBuf], base: &Path, homes: &Path, protect: &[String]) -> Rules {
         let homes = fs::canonicalize(homes).unwrap_or_else(|_| homes.into());
         let is_home = base.starts_with(&homes) && base != homes;
         let own = own.iter().filter(|own| !(is_home && homes.starts_with(own))).cloned();
-        Rules::new(self.mode).deny(self.deny).deny(own)
+        Rules::new(self.mode).deny(self.deny).deny(own).protect(protect.iter().map(PathBuf::from))
     }
 }
 
@@ -207,7 +208,7 @@ mod tests {
         let rules = |base: &str| {
             let (none, own) =
                 (OwnRules { mode: Mode::Off, deny: Vec::new() }, ["/d".into(), "/c/trl".into()]);
-            none.with_own(&own, Path::new(base), Path::new("/d/files")).deny
+            none.with_own(&own, Path::new(base), Path::new("/d/files"), &[]).deny
         };
         let all = [PathBuf::from("/d"), PathBuf::from("/c/trl")];
         for base in ["/", "/d", "/d/files", "/elsewhere"] {

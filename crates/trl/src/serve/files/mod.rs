@@ -112,6 +112,8 @@ pub(super) struct FileService {
     limits: Limits,
     /// What is the daemon's and nobody else's.
     own: Vec<PathBuf>,
+    /// What a sandbox protects in a workspace.
+    protect: Vec<String>,
     roots: Mutex<Roots>,
     quick: Arc<Semaphore>,
     searches: Arc<Semaphore>,
@@ -126,8 +128,8 @@ struct Roots {
 }
 
 impl FileService {
-    /// `own` is what nobody reads or writes through here, whatever it lies in.
-    pub(super) fn new(data_dir: &Path, own: &[&Path], most_bytes: u64) -> Self {
+    /// `own` is what nobody reads or writes through here, whatever it lies in; `protect` what a sandbox keeps from being written.
+    pub(super) fn new(data_dir: &Path, own: &[&Path], protect: &[String], most_bytes: u64) -> Self {
         let real = |path: &&Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let own = own.iter().copied().chain([data_dir]).map(|path| real(&path)).collect();
         let lane = |most| Arc::new(Semaphore::new(most));
@@ -135,6 +137,7 @@ impl FileService {
             workspaces: Arc::new(Workspaces::new(data_dir)),
             limits: Limits { file_bytes: most_bytes, ..Limits::default() },
             own,
+            protect: protect.to_vec(),
             roots: Mutex::default(),
             quick: lane(QUICK),
             searches: lane(SEARCHES),
@@ -207,12 +210,13 @@ impl FileService {
     ) -> Result<Usable, Error> {
         let root = self.root(key).await?;
         let (limits, modes, stops) = (self.limits.clone(), held.modes(), barrier.clone());
-        let own = self.own.clone();
+        let (own, protect) = (self.own.clone(), self.protect.clone());
         let homes = self.workspaces.homes().to_path_buf();
         let confined = move || {
             let files = Files::new(root, Arc::new(Rules::default()), limits)?;
             let base = files.base().to_path_buf();
-            let rules = modes.into_iter().map(|rules| rules.with_own(&own, &base, &homes)).collect();
+            let rules =
+                modes.into_iter().map(|rules| rules.with_own(&own, &base, &homes, &protect)).collect();
             Ok(files.with_access(Arc::new(held::All { rules, barrier: stops, base })))
         };
         let files = self.run(Lane::Quick, confined).await?;
