@@ -36,10 +36,12 @@ const MOST_COMPLAINTS: usize = 64 * 1024;
 const BAD_CALL: i32 = 159;
 
 /// How the kernel's refusals are put into words.
-const PHRASES: [(&str, Attempt); 3] = [
+const PHRASES: [(&str, Attempt); 4] = [
     ("permission denied", Attempt::Unknown),
     ("operation not permitted", Attempt::Unknown),
     ("read-only file system", Attempt::Write),
+    // What is protected is mounted on itself, and nothing can be put in its place.
+    ("device or resource busy", Attempt::Write),
 ];
 /// What is said of a file that was to be written.
 const WRITING: [&str; 8] = [

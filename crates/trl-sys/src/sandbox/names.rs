@@ -8,7 +8,8 @@ pub const OWN_DIR: &str = ".trl";
 
 /// Names that are protected unless the operator says otherwise. `.git/NAME` is about every git directory in the workspace;
 /// any other name is at its top.
-pub const PROTECTED: [&str; 2] = [".git/hooks", OWN_DIR];
+pub const PROTECTED: [&str; 6] =
+    [".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".git/info/attributes", OWN_DIR];
 
 /// Whether one of `names` protects `path`, which is relative to the workspace and may be a file in what is protected.
 pub fn is_protected<'a>(path: &Path, names: impl IntoIterator<Item = &'a Path>) -> bool {
@@ -37,6 +38,9 @@ mod tests {
             ".git/hooks/pre-commit",
             "a/b/.git/hooks/x",
             ".git/modules/a/hooks/x",
+            ".git/config",
+            "a/.git/commondir",
+            ".git/worktrees/w/config.worktree",
             ".trl",
             ".trl/cases/a.yaml",
         ] {

@@ -81,7 +81,7 @@ fn cell(row: &Row, happened: bool) -> &'static str {
     }
 }
 
-fn check(section: &str, rows: &[Row]) {
+pub(crate) fn check(section: &str, rows: &[Row]) {
     check_with(&daemon(), section, rows);
 }
 

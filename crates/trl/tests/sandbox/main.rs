@@ -2,6 +2,7 @@
 //!
 //! - [`escapes`]: each of [`rows`] is an attempt by a real program that works without a sandbox. - [`bombs`]: what only
 //!   limits hold. - [`works`]: what people run. What was seen of all these is in `docs/sandbox.md` ([`document`]).
+//! - [`git`]: ordinary jobs of git inside, and what leads the user's git to other programs.
 //! - [`again`]: what one sandbox leaves behind for the next. - [`races`]: what one does while another begins or ends.
 //! - [`wire`]: asking for a sandbox, and who may ask for which. - [`denial`]: what a result says of a refusal.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
@@ -11,6 +12,7 @@ mod bombs;
 mod denial;
 mod document;
 mod escapes;
+mod git;
 mod races;
 mod rows;
 mod stage;
