@@ -13,6 +13,7 @@ use trl_proto::limits::Limits;
 use trl_proto::random;
 use trl_store::Store;
 use trl_sys::limits::OpenFiles;
+use trl_sys::lineage::Held;
 use trl_sys::tree;
 use trl_sys::zygote::Zygote;
 
@@ -63,7 +64,7 @@ pub struct Engine {
     running: Seats,
     spill_dir: Option<Arc<Path>>,
     /// Children this process had before it became a daemon: not its to end.
-    pub foreign_children: Vec<i32>,
+    pub foreign_children: Vec<Held>,
     /// Where private TMPDIRs are, once there has been one.
     tmp: Mutex<Option<Place>>,
     zygote: Mutex<Zygote>,
@@ -150,7 +151,10 @@ impl Engine {
             counters: Counters::default(),
             running: Seats::new(usize::MAX),
             spill_dir: settings.spill_dir.as_deref().map(Arc::from),
-            foreign_children: tree::children(i32::try_from(std::process::id()).unwrap_or(0)),
+            foreign_children: tree::children(std::process::id().cast_signed())
+                .into_iter()
+                .filter_map(Held::of)
+                .collect(),
             tmp: Mutex::new(None),
             zygote: Mutex::new(Zygote::start()?),
             spare_keeper: Mutex::new(None),

@@ -3,7 +3,8 @@
 //! 1. [`zygote`] is a small single-threaded process the daemon starts once; it forks a [`keeper`] per session.
 //! 2. A keeper adopts every orphan of its session, spawns programs, reports exits, and kills all below it when
 //!    the daemon lets go of its end of the link ([`link`] is what they say to each other).
-//! 3. [`tree`] finds and signals everything below a process without ever hitting a recycled pid.
+//! 3. [`tree`] finds and signals everything below a process without ever hitting a recycled pid; [`lineage`] proves what a
+//!    process is below.
 //! 4. [`fifo`], [`pty`], [`tty`], [`poller`], [`cwd`], [`limits`], [`machine`], [`signal`], [`stream`],
 //!    [`rights`], [`handover`] and [`harden`] are thin safe names for system calls.
 //! 5. [`kernel`] says what this machine can do, [`cgroup`] makes control groups, [`tally`] counts without them.
@@ -35,6 +36,7 @@ pub mod helper;
 pub mod keeper;
 pub mod kernel;
 pub mod limits;
+pub mod lineage;
 pub mod link;
 pub mod machine;
 pub mod places;

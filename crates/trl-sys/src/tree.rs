@@ -230,23 +230,6 @@ pub fn kill_all(find: impl Fn() -> Vec<Proc>) -> bool {
     })
 }
 
-/// `pid`, its parent, and so on up. Bounded, since a pid read twice may have moved.
-pub fn ancestors(pid: i32) -> Vec<i32> {
-    const DEEPEST: usize = 4096;
-    let mut chain = vec![pid];
-    let mut at = pid;
-    while let Some(parent) = stat(at).map(|s| s.ppid).filter(|p| *p > 0 && chain.len() < DEEPEST) {
-        chain.push(parent);
-        at = parent;
-    }
-    chain
-}
-
-/// Whether `pid` is `ancestor` or below it.
-pub fn is_within(pid: i32, ancestor: i32) -> bool {
-    ancestors(pid).contains(&ancestor)
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::{Command, Stdio};
@@ -371,7 +354,7 @@ mod tests {
         assert!(!below(me, &[proc]).contains(&proc));
         assert!(below_for_sure(me, &[]).contains(&proc));
         assert!(!below_for_sure(me, &[proc]).contains(&proc));
-        assert!(is_within(pid, me));
+        assert!(crate::lineage::is_within(pid, me));
         assert!(!signal(Proc { pid, start: proc.start + 1 }, Signal::KILL));
         assert!(signal(proc, Signal::KILL));
         child.wait().unwrap();

@@ -4,6 +4,7 @@ use trl_proto::doctor::{Finding, Health};
 use trl_proto::sandbox::Mode;
 use trl_sys::cgroup::{Layout, Standing, Version};
 use trl_sys::kernel::{self, Presence};
+use trl_sys::lineage::{self, Witness};
 use trl_sys::sandbox::Layer;
 
 use super::info;
@@ -17,6 +18,7 @@ pub fn features() -> Vec<Finding> {
         user_namespaces(),
         cgroups(&Layout::here()),
         pidfd(),
+        clients(),
         io_uring(),
     ]
 }
@@ -69,6 +71,24 @@ fn pidfd() -> Finding {
         Presence::Present => Finding::new("pidfd", "pidfd", Health::Ok, "present"),
         Presence::Denied | Presence::Absent => Finding::new("pidfd", "pidfd", Health::Bad, "absent")
             .hint("Linux 5.3 or newer: nothing can be signalled safely without"),
+    }
+}
+
+/// How it is told whether a client is a process of a session.
+fn clients() -> Finding {
+    let row = |status, value: &str| Finding::new("clients", "Proof of descent", status, value);
+    if std::process::id() == 1 {
+        let value = "the daemon is process 1: orphans of sessions and of everybody else come to it";
+        return row(Health::Warn, value).hint(
+            "clients whose parents have ended are refused; start the container with an init process (`docker run --init`)",
+        );
+    }
+    match lineage::witness() {
+        Witness::Kernel => row(Health::Ok, "by the kernel's handles"),
+        Witness::Table => row(Health::Ok, "by /proc"),
+        Witness::PartOfTable => row(Health::Warn, "none: /proc hides processes of other users").hint(
+            "clients below one of those are refused; mount /proc with hidepid=0, or with gid= a group of this user, or use Linux 6.13 or newer",
+        ),
     }
 }
 

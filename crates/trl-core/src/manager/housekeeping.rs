@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use trl_proto::runtime::{RuntimeInfo, RuntimeState};
 use trl_proto::session::SessionState;
 use trl_proto::system::Stats;
+use trl_sys::lineage::Held;
 use trl_sys::{helper, machine, reap, tree};
 
 use super::Manager;
@@ -147,7 +148,7 @@ impl Manager {
         let mut ours: Vec<i32> = self.sessions().values().map(|s| s.keeper()).collect();
         ours.extend(self.terminals().values().map(|t| t.keeper()));
         ours.push(self.engine.zygote_pid());
-        ours.extend(&self.engine.foreign_children);
+        ours.extend(self.engine.foreign_children.iter().map(Held::pid));
         let children = tree::children(me);
         // After the children: a helper that is not among these has not been seen.
         ours.extend(helper::pids());

@@ -5,6 +5,7 @@
 //! - [`terminals`]: the same for terminals. - [`cases`]: what their cases say.
 //! - [`runtimes`]: the places they live in. - [`gateway`]: what a gateway asks of an engine behind a link.
 //! - [`recall`]: sessions of earlier daemons; [`history`]: what was run.
+//! - [`origin`]: whose process a client is.
 //! - [`housekeeping`]: what time does to them, and how the daemon ends.
 
 mod approval;
@@ -16,6 +17,7 @@ mod gateway;
 mod history;
 mod housekeeping;
 mod idempotency;
+mod origin;
 mod pressure;
 mod recall;
 mod runtimes;
@@ -32,7 +34,6 @@ use trl_proto::exec::Approval;
 use trl_proto::session::{CreateParams, ListParams, SessionState};
 use trl_proto::{CheckpointId, Error, ErrorCode, RequestId, SessionId, TerminalId};
 use trl_store::Durability;
-use trl_sys::tree;
 
 pub use self::approval::Write;
 use self::approval::{Gate, Later};
@@ -40,6 +41,7 @@ pub use self::beside::{Aside, What};
 pub use self::cases::CaseWish;
 pub use self::executions::{Caller, Judging, Standing, checked_output_bytes, parse_signal};
 use self::idempotency::Keys;
+pub use self::origin::{Doubt, Origin};
 use self::pressure::Pressure;
 pub use self::runtimes::Leaving;
 use crate::approval::Rules;
@@ -397,61 +399,6 @@ impl Manager {
         let (reply, done) = oneshot::channel();
         session.send(Message::Reset { reply }).await?;
         done.await.unwrap_or_else(|_| Err(session.gone()))
-    }
-
-    /// Whether a process there is behind a boundary, which the daemon is not to be a way round.
-    pub fn is_sandboxed(&self, origin: &Origin) -> bool {
-        match origin {
-            Origin::Inside(id) | Origin::OfAgent(id) => {
-                self.sessions().get(id).is_some_and(|s| s.spec.sandbox.is_some())
-            }
-            Origin::InTerminal(id) => self.terminals().get(id).is_some_and(|t| t.spec.sandbox.is_some()),
-            Origin::Outside | Origin::Unknown => false,
-        }
-    }
-
-    /// Where a process stands: inside a session or terminal when it is below its keeper.
-    pub fn origin_of(&self, pid: i32) -> Origin {
-        let mut keepers: HashMap<i32, Origin> =
-            self.sessions().values().map(|s| (s.keeper(), origin_in(&s.spec))).collect();
-        keepers
-            .extend(self.terminals().values().map(|t| (t.keeper(), Origin::InTerminal(t.spec.id.clone()))));
-        keepers.remove(&0);
-        if pid <= 0 {
-            // A pid namespace above ours: sessions live in ours or below it.
-            return Origin::Outside;
-        }
-        if tree::identify(pid).is_none() {
-            return Origin::Unknown;
-        }
-        let me = i32::try_from(std::process::id()).unwrap_or(0);
-        let chain = tree::ancestors(pid);
-        match chain.iter().find_map(|p| keepers.get(p).cloned()) {
-            Some(inside) => inside,
-            // Below this daemon but below no keeper: what is left of a session whose keeper was killed.
-            None if me != 1 && chain.contains(&me) => Origin::Unknown,
-            None if chain.contains(&self.engine.zygote_pid()) => Origin::Unknown,
-            None => Origin::Outside,
-        }
-    }
-}
-
-/// Where a client's process stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
-    Outside,
-    Inside(SessionId),
-    /// The agent of this session, or something that one started.
-    OfAgent(SessionId),
-    InTerminal(TerminalId),
-    /// It is gone already, or its session is: nobody can say who it was.
-    Unknown,
-}
-
-fn origin_in(spec: &Spec) -> Origin {
-    match &spec.beside {
-        None => Origin::Inside(spec.id.clone()),
-        Some(beside) => Origin::OfAgent(beside.session.clone()),
     }
 }
 

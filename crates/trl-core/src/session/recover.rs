@@ -13,6 +13,7 @@ use trl_proto::session::{Renewal, SessionState};
 use trl_proto::{Error, ErrorCode};
 use trl_sys::cwd;
 use trl_sys::fifo::{self, Found};
+use trl_sys::lineage;
 use trl_sys::tree::{self, Proc};
 use zeroize::Zeroizing;
 
@@ -154,7 +155,7 @@ impl Task {
         let Some(Renewing { slot, before, cwd, commands, .. }) = self.renewing.take() else { return };
         let Some(body) = &mut self.body else { return };
         let proc = match pid {
-            Some(pid) => tree::identify(pid).filter(|p| tree::is_within(p.pid, body.keeper)),
+            Some(pid) => tree::identify(pid).filter(|p| lineage::is_within(p.pid, body.keeper)),
             None => cut_out_clone(body, &before),
         };
         match proc {

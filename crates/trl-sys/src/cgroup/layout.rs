@@ -161,7 +161,7 @@ impl Hierarchy {
 
     /// A group that hands controllers on has no processes of its own, so all that are in ours must be ours to move.
     fn only_ours_inside(&self) -> bool {
-        self.members().into_iter().all(|pid| crate::tree::is_within(pid, own_pid()))
+        self.members().into_iter().all(|pid| crate::lineage::is_within(pid, own_pid()))
     }
 
     fn members(&self) -> Vec<i32> {

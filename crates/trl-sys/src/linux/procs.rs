@@ -22,16 +22,35 @@ pub fn stat(pid: i32) -> Option<Stat> {
     parse_stat(&read_small(&format!("/proc/{pid}/stat"))?)
 }
 
-/// The command name may hold anything, parentheses too: fields count from the last one.
-fn parse_stat(text: &[u8]) -> Option<Stat> {
+/// The fields behind the command name, from the third on. That name may hold anything, parentheses too: the last one ends it.
+fn fields(text: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
     let rest = &text[text.iter().rposition(|b| *b == b')')? + 1..];
-    let mut fields = rest.split(|b| *b == b' ').filter(|f| !f.is_empty());
+    Some(rest.split(|b| *b == b' ').filter(|f| !f.is_empty()))
+}
+
+fn parse_stat(text: &[u8]) -> Option<Stat> {
+    let mut fields = fields(text)?;
     let state = *fields.next()?.first()?;
     let ppid = number(fields.next()?)?;
     let group = number(fields.next()?)?;
     // state is field 3, ppid 4, pgrp 5, starttime 22
     let start = number(fields.nth(16)?)?;
     Some(Stat { state, ppid, group, start })
+}
+
+/// Whether this is a thread of the kernel's. True of a process that cannot be seen.
+pub(crate) fn is_kernel_thread(pid: i32) -> bool {
+    /// Of the kernel's `PF_` flags.
+    const OF_THE_KERNEL: u32 = 0x0020_0000;
+    // state is field 3, flags 9
+    let flags = |text: Vec<u8>| number::<u32>(fields(&text)?.nth(6)?);
+    read_small(&format!("/proc/{pid}/stat")).and_then(flags).is_none_or(|f| f & OF_THE_KERNEL != 0)
+}
+
+/// Whether the pids in /proc are those of our own pid namespace: a mount made in another one shows other processes.
+pub(crate) fn shows_our_namespace() -> bool {
+    let name = fs::read_link("/proc/self").ok();
+    name.and_then(|name| name.to_str()?.parse().ok()) == Some(std::process::id())
 }
 
 fn number<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
@@ -172,6 +191,7 @@ mod tests {
         let text = b"42 (a) b) (c) S 7 1 1 0 -1 4 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1";
         assert_eq!(parse_stat(text), Some(Stat { state: b'S', ppid: 7, group: 1, start: 12345 }));
         assert_eq!(parse_stat(b"garbage"), None);
+        assert!(!is_kernel_thread(std::process::id().cast_signed()) && is_kernel_thread(-1));
     }
 
     #[test]

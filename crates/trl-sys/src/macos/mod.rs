@@ -8,6 +8,7 @@ pub(crate) mod changes;
 pub mod cwd;
 pub(crate) mod files;
 pub(crate) mod harden;
+pub(crate) mod held;
 pub(crate) mod kernel;
 pub(crate) mod machine;
 pub(crate) mod pipes;

@@ -34,9 +34,12 @@ pub(super) async fn show(config: &Config, args: DoctorArgs) -> Result<u8, Failur
 
 /// The daemon's own diagnosis, or what can be said without one.
 pub(super) async fn diagnose(config: &Config) -> Result<Diagnosis, Failure> {
-    match client::connect(config, Start::Never, Auth::IfPerson).await {
-        Ok((client, _pushes)) => {
-            let mut found: Diagnosis = client.call(Method::SystemDoctor, &NoParams {}).await?;
+    let asked = async {
+        let (client, _pushes) = client::connect(config, Start::Never, Auth::IfPerson).await?;
+        Ok(client.call::<Diagnosis>(Method::SystemDoctor, &NoParams {}).await?)
+    };
+    match asked.await {
+        Ok(mut found) => {
             let value = format!("{} at {}", found.version, config.socket.display());
             found.rows.insert(0, Finding::new("daemon", "Daemon", Health::Ok, value));
             Ok(found)
@@ -44,7 +47,8 @@ pub(super) async fn diagnose(config: &Config) -> Result<Diagnosis, Failure> {
         Err(ReachError::Client(
             error @ (ClientError::NotRunning { .. }
             | ClientError::SocketDir { .. }
-            | ClientError::Denied { .. }),
+            | ClientError::Denied { .. }
+            | ClientError::Refused(_)),
         )) => Ok(without_daemon(config, &error).await),
         Err(error) => Err(error.into()),
     }

@@ -9,7 +9,7 @@
 //!
 //! - [`startup`]: the socket's directory, lock and address. - [`ready`]: the lines printed when ready. - [`supervisor`]: the service manager. - [`auth`]: tokens, tickets, failed attempts.
 //! - [`http`]: the door for programs and browsers. - [`lines`], [`outbox`]: bytes in, bytes out, both bounded.
-//! - [`agent`]: messages to sessions' agents. - [`connection`]: one client. - [`principal`]: who it is and what it may do.
+//! - [`agent`]: messages to sessions' agents. - [`connection`]: one client. - [`principal`]: who it is and what it may do; [`refused`]: who is not let in.
 //! - [`runtimes`]: where sessions can live. - [`elsewhere`]: files of sessions that live elsewhere. - [`far`]: an engine for a gateway, behind a link. - [`rpc`]: the dispatch table. - [`doctor`]: what could be better. - [`files`]: those of workspaces. - [`follow`]: pushes after a reply.
 
 mod agent;
@@ -30,6 +30,7 @@ pub(crate) mod lines;
 mod outbox;
 mod principal;
 mod ready;
+mod refused;
 mod request_id;
 mod rpc;
 mod runtimes;
@@ -373,7 +374,14 @@ fn accept(server: &Arc<Server>, indoors: &http::Indoors, stream: UnixStream, cli
         return;
     };
     match Principal::of_peer(server, &stream) {
-        Err(reason) => tracing::warn!(reason, "a connection was refused"),
+        Err(error) => {
+            tracing::warn!(%error, "a connection was refused");
+            let server = Arc::clone(server);
+            clients.spawn(async move {
+                refused::turn_away(server, stream, error).await;
+                drop(connected);
+            });
+        }
         Ok(principal) => {
             let (server, indoors) = (Arc::clone(server), indoors.clone());
             clients.spawn(async move {

@@ -24,6 +24,7 @@ use trl_proto::token::{Ceilings, Making, SandboxMode, Wish};
 use trl_proto::workspace::WorkspaceInfo;
 use trl_proto::{Error, ErrorCode, ExecutionId, Method, Role, SessionId, TerminalId};
 use trl_store::redact::is_secret_name;
+use trl_sys::lineage::{Held, Unproven};
 
 use super::Server;
 use super::auth::tokens::Grant;
@@ -64,22 +65,33 @@ pub(crate) enum Past<'a> {
 
 impl Principal {
     /// A peer on a Unix socket: the same user (or root), pinned when it runs inside a session.
-    pub(crate) fn of_peer(server: &Server, stream: &UnixStream) -> Result<Self, &'static str> {
-        let peer = stream.peer_cred().map_err(|_| "the kernel does not say who it is")?;
-        let pid = peer.pid().ok_or("the kernel does not say which process it is")?;
+    ///
+    /// # Errors
+    /// Nobody is let in whom the kernel does not prove to stand outside every sandbox, or inside a session that is known.
+    pub(crate) fn of_peer(server: &Server, stream: &UnixStream) -> Result<Self, Error> {
+        let unsaid = |_| forbidden("the kernel does not say who connected".into());
+        let peer = stream.peer_cred().map_err(unsaid)?;
         if peer.uid() != trl_sys::places::user_id() && peer.uid() != 0 {
-            return Err("it belongs to another user");
+            return Err(forbidden("this process belongs to another user than the daemon".into()));
         }
-        let origin = server.manager.origin_of(pid);
+        let pid = peer.pid().unwrap_or(0);
+        let origin = match Held::peer(stream, pid) {
+            // A pid namespace above ours, or beside it: sessions live in ours or below it.
+            _ if pid <= 0 => Origin::Outside,
+            None => Origin::Unknown(Unproven::Ended.into()),
+            Some(process) => server.manager.origin_of(&process),
+        };
         if server.manager.is_sandboxed(&origin) {
-            return Err("it is in a sandbox");
+            return Err(forbidden(
+                "this process is in a sandbox, from which nobody may ask the daemon".into(),
+            ));
         }
         match origin {
             Origin::Outside => Ok(Self::Role(Role::Agent)),
             Origin::Inside(session) => Ok(Self::Inside(session)),
             Origin::OfAgent(session) => Ok(Self::OfAgent(session)),
             Origin::InTerminal(terminal) => Ok(Self::InTerminal(terminal)),
-            Origin::Unknown => Err("its process is gone, so nobody can say whose it was"),
+            Origin::Unknown(doubt) => Err(doubt.into()),
         }
     }
 

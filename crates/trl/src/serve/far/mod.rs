@@ -161,12 +161,10 @@ async fn opening(relay: &UnixStream) -> io::Result<(Way, Vec<OwnedFd>)> {
 }
 
 /// Nothing that runs in a session here may pass itself off as the gateway.
-fn comes_from_outside(server: &Server, stream: &UnixStream) -> Result<(), &'static str> {
-    match Principal::of_peer(server, stream)? {
-        Principal::Inside(_) | Principal::OfAgent(_) | Principal::InTerminal(_) => {
-            Err("it runs in a session")
-        }
-        _ => Ok(()),
+fn comes_from_outside(server: &Server, stream: &UnixStream) -> Result<(), String> {
+    match Principal::of_peer(server, stream).map_err(|error| error.message)?.pinned_to() {
+        Some(place) => Err(format!("the process runs in {place}")),
+        None => Ok(()),
     }
 }
 

@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use trl_proto::Error;
 use trl_sys::places;
 
 use super::super::principal::Principal;
@@ -107,7 +108,7 @@ fn tcp(wanted: SocketAddr) -> io::Result<TcpListener> {
 }
 
 impl Stream {
-    pub(super) fn peer(&self, server: &Server) -> Result<Peer, &'static str> {
+    pub(super) fn peer(&self, server: &Server) -> Result<Peer, Error> {
         match self {
             Self::Tcp(_, from) => Ok(Peer::Address(from.ip())),
             Self::Unix(stream) => Principal::of_peer(server, stream).map(Peer::Known),

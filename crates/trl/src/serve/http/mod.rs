@@ -55,6 +55,7 @@ use self::listener::{Peer, Stream};
 pub(super) use self::ui::is_built as has_ui;
 use super::connection::{Connected, Through};
 use super::principal::Principal;
+use super::refused::turn_away;
 use super::{LAST_WORDS, Server};
 use crate::config::{HttpAddr, HttpSettings};
 
@@ -159,7 +160,16 @@ fn admit(door: &Arc<Door>, stream: Stream, visits: &mut JoinSet<()>) {
         return tracing::debug!("an HTTP connection was refused: there are too many");
     };
     match stream.peer(&door.server) {
-        Err(reason) => tracing::warn!(reason, "an HTTP connection was refused"),
+        Err(error) => {
+            tracing::warn!(%error, "an HTTP connection was refused");
+            let server = Arc::clone(&door.server);
+            visits.spawn(async move {
+                if let Stream::Unix(stream) = stream {
+                    turn_away(server, stream, error).await;
+                }
+                drop(connected);
+            });
+        }
         Ok(peer) => {
             let visit = Visit { door: Arc::clone(door), peer, upgrade: Mutex::default() };
             let stream = Impatient::new(stream, door.request_timeout());
