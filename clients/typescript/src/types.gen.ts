@@ -787,7 +787,7 @@ export type Executable = {
   identity?: string | null | undefined;
   name: string;
   path?: string | null | undefined;
-  /** `file`, `builtin`, `function`, `alias`, `keyword`, `missing` or `unknown`. */
+  /** `file`, `builtin`, `function`, `alias`, `keyword`, `missing`, `unknown`, `trap` or `variable`. */
   what: string;
 };
 

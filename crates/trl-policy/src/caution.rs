@@ -18,6 +18,41 @@ const HEAVY_VARIABLES: &str = "PATH ENV BASH_ENV IFS SHELLOPTS BASHOPTS FPATH ZD
     POSIXLY_CORRECT NULLCMD READNULLCMD ALIASES GALIASES SALIASES FUNCTIONS COMMANDS OPTIONS \
     HISTCHARS PWD OLDPWD";
 
+/// What is in the names of variables by which a loader or a known program is told what else to run, load or read, in capitals.
+const STEERING: &str = "PATH EDITOR VISUAL PAGER BROWSER SHELL ASKPASS PRELOAD AUDIT OPTIONS OPTS FLAGS CONFIG COMMAND CMD EXEC RSH \
+    WRAPPER PLUGIN MODULE HOME ROOT LIB INIT STARTUP HOOK PROXY LOADER ENGINE LESSOPEN LESSCLOSE MAKE TERMINFO TERMCAP TUNABLES \
+    PROFILE SCRIPT PROGRAM DRIVER TOOL SOCK CACHEDIR HOSTALIASES";
+
+/// How such names begin: families of which nobody has listed all.
+const STEERING_FAMILIES: &str = "GIT_ SSH_ XDG_ BASH_ PYTHON PERL RUBY GEM_ BUNDLE_ NODE_ NPM_ YARN_ PNPM_ DENO_ BUN_ JAVA_ JDK_ _JAVA \
+    CLASSPATH MAVEN_ GRADLE_ CARGO_ RUSTC RUSTDOC RUSTUP_ PKG_ CMAKE_ PIP_ UV_ POETRY_ CONDA_ VIRTUAL_ENV LUA_ PHP GPG_ GNUPG \
+    DOCKER_ KUBE HELM_ AWS_ AZURE_ GOOGLE_ TF_ ANSIBLE_ SYSTEMD_ DBUS_ OPENSSL_ SSL_ CURL_ GREP_ TAR_ RSYNC_ CVS_ SVN_ PGS \
+    MYSQL_ SQLITE_ R_ JULIA_ ERL_ ELIXIR_ GLIBC_ GCC_ COMPILER_ MALLOC_ RES_";
+
+/// Such names that are like no others.
+const STEERING_NAMES: &str = "AS AR LD NM CC CXX CPP RANLIB LESS GOENV GOBIN GOCACHE PGPASSFILE HGMERGE LOCALDOMAIN PSQLRC INPUTRC WGETRC CURLRC";
+
+/// Whether a loader or a known program may run other code because of this variable. What a shell keeps in variables about
+/// where it is does not count.
+#[must_use]
+pub fn steers_programs(variable: &str) -> bool {
+    if matches!(variable, "PWD" | "OLDPWD" | "SHLVL" | "_") {
+        return false;
+    }
+    let name = variable.to_ascii_uppercase();
+    let any =
+        |words: &str, fits: fn(&str, &str) -> bool| words.split_whitespace().any(|word| fits(&name, word));
+    match weigh(variable) {
+        Weight::Harmless => false,
+        Weight::Heavy => true,
+        Weight::Unknown => {
+            any(STEERING, |name, word| name.contains(word))
+                || any(STEERING_FAMILIES, |name, word| name.starts_with(word))
+                || is_in(STEERING_NAMES, &name)
+        }
+    }
+}
+
 /// Builtins that change how later text is read, or compute their words.
 const CHANGES_THE_SHELL: &str = "alias unalias trap hash enable disable complete compgen compopt compdef bind bindkey autoload \
     zmodload emulate shopt setopt unsetopt zle sched functions unfunction unhash rehash zparseopts \
@@ -303,6 +338,58 @@ mod tests {
         }
         assert!(caution(&words("[ a[$(id)] -eq 0 ]"), ShellKind::Zsh).is_some());
         assert!(caution(&words("exit a[$(id)]"), ShellKind::Zsh).is_some());
+    }
+
+    #[test]
+    fn variables_of_loaders_and_known_programs_steer_them() {
+        for name in [
+            "PATH",
+            "HOME",
+            "LD_PRELOAD",
+            "LD_AUDIT",
+            "GIT_CONFIG_COUNT",
+            "GIT_CONFIG_KEY_0",
+            "GIT_SSH_COMMAND",
+            "XDG_CONFIG_HOME",
+            "PYTHONSTARTUP",
+            "PERL5OPT",
+            "RUBYOPT",
+            "NODE_OPTIONS",
+            "npm_config_script_shell",
+            "JAVA_TOOL_OPTIONS",
+            "CARGO_BUILD_RUSTC_WRAPPER",
+            "RUSTC",
+            "MAKEFLAGS",
+            "CC",
+            "LESSOPEN",
+            "MANPAGER",
+            "EDITOR",
+            "VISUAL",
+            "BROWSER",
+            "SSH_ASKPASS",
+            "SUDO_ASKPASS",
+            "RSYNC_RSH",
+            "https_proxy",
+            "BASH_ENV",
+            "ENV",
+            "PSQLRC",
+            "INPUTRC",
+            "OPENSSL_CONF",
+            "GCONV_PATH",
+            "GLIBC_TUNABLES",
+            "KUBECONFIG",
+            "DOCKER_HOST",
+            "TERMINFO",
+            "BASH_FUNC_ls%%",
+        ] {
+            assert!(steers_programs(name), "{name}");
+        }
+        for name in [
+            "K", "NAME", "answer", "LANG", "LC_ALL", "TERM", "PWD", "OLDPWD", "SHLVL", "RUST_LOG",
+            "NO_COLOR", "CI",
+        ] {
+            assert!(!steers_programs(name), "{name}");
+        }
     }
 
     #[test]

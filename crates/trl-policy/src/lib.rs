@@ -13,7 +13,9 @@
 //! A text is judged by what it says. That its names mean what they meant is for whoever runs it to check, just before:
 //! - each of [`Judgement::names`] resolves to the same program, without an alias or a function in between;
 //! - zsh has no global or suffix aliases (`alias -g`, `alias -s`), and its options are those it starts with; bash has no
-//!   `set -k`, no `extglob`, no DEBUG trap;
+//!   `set -k`, no `extglob`;
+//! - the shell has no traps and no other hooks, and no code in `PS4`; no exported variable that [`steers_programs`] has another
+//!   value than at the start of the session;
 //! - the text is read from a file, as a script is: history expansion and prompts are another language.
 
 mod caution;
@@ -33,6 +35,7 @@ mod split;
 mod suggest;
 mod wrapper;
 
+pub use caution::steers_programs;
 pub use decide::{
     Judgement, Scene, Typing, decide, doubt_variable, judge_argv, judge_file_write, judge_terminal,
 };

@@ -101,7 +101,7 @@ pub struct Segment {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Executable {
     pub name: String,
-    /// `file`, `builtin`, `function`, `alias`, `keyword`, `missing` or `unknown`.
+    /// `file`, `builtin`, `function`, `alias`, `keyword`, `missing`, `unknown`, `trap` or `variable`.
     pub what: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,

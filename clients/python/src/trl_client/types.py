@@ -898,7 +898,7 @@ class ExecSignalResult(TypedDict):
 class _Executable(TypedDict):
     name: str
     what: str
-    """`file`, `builtin`, `function`, `alias`, `keyword`, `missing` or `unknown`."""
+    """`file`, `builtin`, `function`, `alias`, `keyword`, `missing`, `unknown`, `trap` or `variable`."""
 
 
 class Executable(_Executable, total=False):

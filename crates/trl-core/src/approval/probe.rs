@@ -1,25 +1,31 @@
-//! Asking a shell what names stand for, in its own words, and reading the answer.
+//! Asking a shell what names stand for and what else would run with a command, in its own words, and reading the answer.
 //!
-//! 1. [`text`] is a command for the session's shell. It changes nothing there and prints fields that end with NUL: first
-//!    what could step in before any command (a DEBUG trap, aliases that count everywhere), then each name.
+//! 1. [`text`] is a command for the session's shell. It changes nothing there and prints fields that end with NUL: traps and
+//!    other hooks, what changes how commands are read, the exported variables, then each name. Where the loop has to print the
+//!    traps ([`script::prints_traps`]), its field comes before the text's.
 //! 2. [`read`] makes of that what the rules have to know. What it cannot read is unknown, and nobody vouches for it.
+//! 3. [`state`] holds hooks and variables against what the session started with.
 //!
 //! The names are looked up by the shell itself, since only it knows its functions, aliases and hashed paths. Real builtins
 //! are reached as the loop reaches them ([`script`]): functions that would stand before them are gone by then.
+
+mod state;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use trl_proto::hitl::Executable;
 
+pub use self::state::{Start, TRAP, VARIABLE};
 use crate::shell::quote::quote;
 use crate::shell::{Kind, script};
 
 /// What a probe found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Something of the user's runs before each command, or is put in place of any word.
+    /// Commands are read in another way than usual, or something of the user's is put in place of a word.
     pub intercepted: bool,
+    /// What the names stand for, then every trap, and every variable that steers programs and is not as it was.
     pub executables: Vec<Executable>,
 }
 
@@ -27,7 +33,9 @@ pub struct Found {
 pub fn text(kind: Kind, names: &[String]) -> String {
     let builtin = script::builtin(kind);
     let end = format!("{builtin} printf '\\0'\n");
-    let mut out = format!("{}{end}", before(kind));
+    let hooks =
+        if script::prints_traps(kind) { String::new() } else { format!("{}{end}", state::hooks(kind)) };
+    let mut out = format!("{hooks}{}{end}{}{end}", before(kind), state::variables(kind));
     for name in names {
         let name = quote(kind, name);
         match kind {
@@ -48,24 +56,44 @@ pub fn text(kind: Kind, names: &[String]) -> String {
     out
 }
 
-/// Prints something when a command may not be what it seems.
+/// Prints something when a command may not be what it seems: options, aliases for any word, functions that run on their own or
+/// in other shells, and code in `PS4`, which runs as soon as commands are traced.
 fn before(kind: Kind) -> &'static str {
     match kind {
         Kind::Bash | Kind::BashAsSh => {
-            "\\builtin trap -p DEBUG\ncase $- in *k*) \\builtin printf 'keyword\\n';; esac\ncase $BASHOPTS in *extglob*) \\builtin printf 'extglob\\n';; esac\n"
+            r#"case $- in *k*) \builtin printf 'keyword\n';; esac
+case $BASHOPTS in *extglob*|*extdebug*) \builtin printf 'option\n';; esac
+case ${PS4-} in *[\$\`]*) \builtin printf 'PS4\n';; esac
+\builtin declare -Fx || \builtin :
+\builtin declare -F command_not_found_handle || \builtin :
+"#
         }
         Kind::Zsh => {
-            "\\builtin trap\n\\builtin setopt\n\\builtin alias -g\n\\builtin alias -s\n\\builtin whence -f TRAPDEBUG || \\builtin :\n"
+            r#"\builtin setopt
+\builtin alias -g
+\builtin alias -s
+\builtin typeset +fm 'TRAP*' || \builtin :
+\builtin whence -f command_not_found_handler chpwd zshexit || \builtin :
+\builtin print -rl -- ${chpwd_functions-} ${zshexit_functions-}
+"#
         }
-        Kind::Ksh93 => "\\command trap -p DEBUG\n",
-        Kind::Dash | Kind::Ash | Kind::Fish => "",
+        Kind::Dash | Kind::Ash => "case ${PS4-} in *[\\$\\`]*) \\command printf 'PS4\\n';; esac\n",
+        Kind::Ksh93 => {
+            r#"case ${PS4-} in *[\$\`]*) \command printf 'PS4\n';; esac
+case "$(\command typeset +f)" in *.*) \command printf 'discipline\n';; esac
+"#
+        }
+        Kind::Fish => "",
     }
 }
 
-/// What a probe printed, for these names.
-pub fn read(kind: Kind, names: &[String], printed: &[u8], cwd: &Path) -> Found {
-    let mut fields = printed.split(|b| *b == 0).map(|f| f.strip_suffix(b"\n").unwrap_or(f));
+/// What a probe printed, for these names, in a session that started so.
+pub fn read(kind: Kind, names: &[String], printed: &[u8], cwd: &Path, start: &Start<'_>) -> Found {
+    let mut raw = printed.split(|b| *b == 0);
+    let hooks = raw.next();
+    let mut fields = raw.map(|f| f.strip_suffix(b"\n").unwrap_or(f));
     let intercepted = fields.next().is_none_or(|f| f.split(|b| *b == b'\n').any(intercepts));
+    let variables = fields.next();
     let mut executables = Vec::new();
     for name in names {
         let pair = matches!(kind, Kind::Bash | Kind::BashAsSh | Kind::Zsh | Kind::Fish);
@@ -86,6 +114,8 @@ pub fn read(kind: Kind, names: &[String], printed: &[u8], cwd: &Path) -> Found {
             _ => named(name, "unknown", None),
         });
     }
+    executables.extend(state::traps(kind, hooks.unwrap_or_default()));
+    executables.extend(state::changed(kind, variables.unwrap_or_default(), start));
     Found { intercepted, executables }
 }
 
@@ -93,10 +123,8 @@ pub fn read(kind: Kind, names: &[String], printed: &[u8], cwd: &Path) -> Found {
 const HARMLESS: [&[u8]; 8] =
     [b"nohashdirs", b"norcs", b"errexit", b"nounset", b"xtrace", b"pipefail", b"noclobber", b"autopushd"];
 
-/// zsh can only list all its traps and options; most of them come to nothing before a command.
 fn intercepts(line: &[u8]) -> bool {
-    let trap = line.starts_with(b"trap -- ") && !line.ends_with(b" DEBUG");
-    !line.is_empty() && !trap && !HARMLESS.contains(&line)
+    !line.is_empty() && !HARMLESS.contains(&line)
 }
 
 fn as_text(field: &[u8]) -> Option<&str> {
@@ -150,43 +178,53 @@ pub fn identity(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::env::Env;
+    use crate::session::spec::Secrets;
 
     fn names(words: &[&str]) -> Vec<String> {
         words.iter().map(ToString::to_string).collect()
+    }
+
+    fn start(env: &Env) -> Start<'_> {
+        static AROUND: Env = Env::new();
+        static SECRETS: std::sync::LazyLock<Secrets> = std::sync::LazyLock::new(Secrets::default);
+        Start { env, around: &AROUND, secrets: &SECRETS }
+    }
+
+    fn read_plain(kind: Kind, names: &[String], printed: &[u8]) -> Found {
+        read(kind, names, printed, Path::new("/w"), &start(&Env::new()))
     }
 
     #[test]
     fn answers_of_each_family_are_read() {
         let two = names(&["ls", "cd"]);
         let whats = |found: &Found| found.executables.iter().map(|e| e.what.clone()).collect::<Vec<_>>();
-        let bash = read(Kind::Bash, &two, b"\0file\n\0/usr/bin/ls\n\0builtin\n\0\0", Path::new("/w"));
+        let bash = read_plain(Kind::Bash, &two, b"\0\0\0file\n\0/usr/bin/ls\n\0builtin\n\0\0");
         assert_eq!((bash.intercepted, whats(&bash)), (false, names(&["file", "builtin"])));
         assert_eq!(bash.executables[0].path.as_deref(), Some("/usr/bin/ls"));
-        let zsh = read(Kind::Zsh, &two, b"\0ls: alias\n\0ls -l\n\0cd: builtin\n\0cd\n\0", Path::new("/w"));
+        let zsh = read_plain(Kind::Zsh, &two, b"\0\0\0ls: alias\n\0ls -l\n\0cd: builtin\n\0cd\n\0");
         assert_eq!(whats(&zsh), names(&["alias", "builtin"]));
-        let dash = read(
-            Kind::Dash,
-            &two,
-            b"\0ls is a tracked alias for /bin/ls\n\0cd is a shell function\n\0",
-            Path::new("/w"),
-        );
-        assert_eq!(whats(&dash), names(&["file", "function"]));
-        let here = read(Kind::Dash, &names(&["./tool"]), b"\0./tool is ./tool\n\0", Path::new("/w"));
+        let printed = b"\0\0\0ls is a tracked alias for /bin/ls\n\0cd is a shell function\n\0";
+        assert_eq!(whats(&read_plain(Kind::Dash, &two, printed)), names(&["file", "function"]));
+        let here = read_plain(Kind::Dash, &names(&["./tool"]), b"\0\0\0./tool is ./tool\n\0");
         assert_eq!(
             (here.executables[0].what.as_str(), here.executables[0].path.as_deref()),
             ("file", Some("/w/./tool"))
         );
-        let gone = read(Kind::Dash, &names(&["nosuch"]), b"\0nosuch: not found\n\0", Path::new("/w"));
+        let gone = read_plain(Kind::Dash, &names(&["nosuch"]), b"\0\0\0nosuch: not found\n\0");
         assert_eq!(whats(&gone), names(&["missing"]));
     }
 
     #[test]
-    fn what_steps_in_between_and_what_is_missing_is_seen() {
+    fn hooks_and_variables_follow_the_names() {
         let one = names(&["ls"]);
-        assert!(
-            read(Kind::Bash, &one, b"trap -- 'x' DEBUG\n\0file\n\0/bin/ls\n\0", Path::new("/w")).intercepted
-        );
-        let silent = read(Kind::Bash, &one, b"", Path::new("/w"));
-        assert_eq!(silent.executables[0].what, "unknown");
+        let printed = b"trap -- 'x' DEBUG\ntrap -- '' SIGHUP\n\0\0declare -x LD_AUDIT=\"x\"\ndeclare -x HOME=\"/h\"\n\0file\n\0/bin/ls\n\0";
+        let env = Env::from([("HOME".into(), "/h".into())]);
+        let found = read(Kind::Bash, &one, printed, Path::new("/w"), &start(&env));
+        let seen: Vec<_> = found.executables.iter().map(|e| (e.name.as_str(), e.what.as_str())).collect();
+        assert_eq!(seen, [("ls", "file"), ("DEBUG", TRAP), ("LD_AUDIT", VARIABLE)]);
+        assert!(!found.intercepted);
+        let silent = read_plain(Kind::Bash, &one, b"");
+        assert_eq!((silent.intercepted, silent.executables[0].what.as_str()), (true, "unknown"));
     }
 }

@@ -95,9 +95,8 @@ impl Task {
             self.settle_down();
             return if self.ending.is_some() { self.go_on_ending() } else { self.try_next() };
         }
-        let place = self.place_of(&order);
         if let (Some(lookup), Some(kind)) = (order.clearance.lookup.take(), self.shell_kind()) {
-            let found = probe::read(kind, &lookup.names, &probe.stdout.snapshot(), Path::new(&place));
+            let found = self.read_probe(kind, &lookup.names, probe, &order);
             let _ = lookup.reply.send(Ok(found));
             self.settle_down();
             return self.try_next();
@@ -105,9 +104,15 @@ impl Task {
         let (Some(judgement), Some(kind)) = (&order.clearance.judgement, self.shell_kind()) else {
             return self.refuse_order(&order, Error::internal("the command was not judged"));
         };
-        let found = probe::read(kind, &judgement.names, &probe.stdout.snapshot(), Path::new(&place));
+        let found = self.read_probe(kind, &judgement.names, probe, &order);
         self.settle(order, &found);
         self.try_next();
+    }
+
+    fn read_probe(&self, kind: Kind, names: &[String], probe: &Execution, order: &Order) -> probe::Found {
+        let spec = &self.front.session.spec;
+        let start = probe::Start { env: &spec.env, around: &order.around.env, secrets: &spec.secrets };
+        probe::read(kind, names, &probe.stdout.snapshot(), Path::new(&self.place_of(order)), &start)
     }
 
     /// The shell is gone: the next one is asked about a command it never saw.

@@ -2,7 +2,7 @@
 //! answered.
 //!
 //! 1. [`Clearing::weigh`] judges the text of the next command. Denied: it is refused.
-//! 2. Otherwise the shell is asked what its names stand for ([`probe`]): [`Clearing::look_up`].
+//! 2. Otherwise the shell is asked what its names stand for and what would run with it ([`probe`]): [`Clearing::look_up`].
 //! 3. [`Clearing::settle`]: allowed, and every name is what it should be: it begins. Else the command is held, the shell's
 //!    state is kept, and a person is asked: the desk records the request.
 //! 4. [`Clearing::answered`]: approved, it goes through 2 once more and begins if nothing has changed; or it is refused.
@@ -77,9 +77,6 @@ pub(crate) trait Clearing {
         }
         let names = judgement.names.clone();
         order.clearance.judgement = Some(judgement);
-        if names.is_empty() {
-            return self.settle(order, &probe::Found::default());
-        }
         self.look_up(order, &names);
     }
 

@@ -423,6 +423,9 @@ fn tell(order: &Order, body: &mut Body, nonce: Nonce) -> io::Result<Feeders> {
         'w'
     };
     let verb = if carry { script::carrying(letter) } else { letter };
+    if order.clearance.probe_for.is_some() && script::prints_traps(shell.kind) {
+        shell.control.tell(shell.slot, 'q', nonce)?;
+    }
     shell.control.tell(shell.slot, verb, nonce)?;
     Ok((stdin, text))
 }

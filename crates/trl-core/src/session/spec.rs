@@ -135,6 +135,12 @@ impl Secrets {
         self.names.iter()
     }
 
+    /// Whether this is the value of a secret; None for a name that is none.
+    pub fn is(&self, name: &str, value: &[u8]) -> Option<bool> {
+        let values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        values.get(name).map(|known| known.as_bytes() == value)
+    }
+
     /// Names alone: whoever opens the session gives the values again.
     pub fn named(names: Vec<String>) -> Self {
         Self { names, values: Mutex::default() }

@@ -11,6 +11,7 @@
 //! | `o` `c` `j` `x` | the same, each the letter after it, but first set `$?` to the last command's code |
 //! | `0` `1` `2` | fork a clone into that slot; the clone reports `S` |
 //! | `d` | print the state as text into the dump FIFO, report `D` |
+//! | `q` | print the traps where the next command prints, report nothing (bash, which hides some from what it sources) |
 //! | `h` | report nothing; a shell that is cloned goes through the motions of a command that does nothing |
 //!
 //! Why it looks as it does:
@@ -154,6 +155,12 @@ pub fn text(kind: Kind, paths: &Paths, slot: usize) -> String {
     } else {
         out += "h*) ;;\n";
     }
+    if prints_traps(kind) {
+        out += &format!(
+            "q*) {{ {builtin} trap -p; {builtin} printf '\\0'; }} >{} 2>/dev/null || {builtin} :;;\n",
+            paths.stdout()
+        );
+    }
     // `||`: nothing in it ends the shell under errexit
     out += &format!(
         "d*) {{ {dump}; }} >{place} 2>/dev/null || {builtin} :; {builtin} printf 'D %s\\0' \"$__trl\" >{reports};;\n",
@@ -161,6 +168,12 @@ pub fn text(kind: Kind, paths: &Paths, slot: usize) -> String {
         place = paths.dump(),
     );
     out + &format!("*) {builtin} exit 0;;\nesac\ndone\n}}\n")
+}
+
+/// Whether the loop has to print the traps for a probe: bash takes DEBUG and RETURN traps away from what it sources, and they
+/// run all the same, before and after.
+pub fn prints_traps(kind: Kind) -> bool {
+    matches!(kind, Kind::Bash | Kind::BashAsSh)
 }
 
 /// bash and zsh look for aliases before they look for their own words, so a clone reads its loop without them.

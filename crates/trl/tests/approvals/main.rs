@@ -11,6 +11,7 @@ mod requests;
 mod restart;
 mod roles;
 mod shown;
+mod state;
 
 use serde_json::{Value, json};
 use trl_testkit::{Builder, Client, Daemon, Session, Shell};

@@ -6,7 +6,7 @@ use trl_testkit::{Session, Shell};
 use super::{approve, daemon, next_request, subscribe};
 
 /// Runs what a person has to be asked about, and says yes.
-fn approved(daemon: &trl_testkit::Daemon, session: &mut Session, command: &str) {
+pub(crate) fn approved(daemon: &trl_testkit::Daemon, session: &mut Session, command: &str) {
     let mut operator = subscribe(daemon);
     let id = session.id.clone();
     let sent = session.client().send("exec.run", json!({"session_id": id, "command": command}));
@@ -16,7 +16,7 @@ fn approved(daemon: &trl_testkit::Daemon, session: &mut Session, command: &str) 
 }
 
 /// Why the command is asked about; None when it is not.
-fn asked(session: &mut Session, command: &str) -> Option<String> {
+pub(crate) fn asked(session: &mut Session, command: &str) -> Option<String> {
     let params = json!({"session_id": session.id, "command": command, "approval": "fail"});
     match session.client().call("exec.run", params) {
         Ok(_) => None,
@@ -59,19 +59,6 @@ fn another_file_of_the_same_name_is_asked_about() {
         approved(&daemon, &mut session, &format!("PATH={}:$PATH", evil.display()));
         let why = asked(&mut session, "uname").unwrap_or_else(|| panic!("{shell:?}"));
         assert!(why.contains("evil/uname"), "{shell:?}: {why}");
-    }
-}
-
-#[test]
-fn a_trap_before_every_command_is_asked_about() {
-    let daemon = daemon();
-    for shell in [Shell::Bash, Shell::Zsh] {
-        let mut session = daemon.session(shell);
-        // bash hides one from what it sources, unless it is told to pass it on
-        let pass_on = if shell == Shell::Bash { "set -T; " } else { "" };
-        approved(&daemon, &mut session, &format!("{pass_on}trap 'true' DEBUG"));
-        let why = asked(&mut session, "echo plain").unwrap_or_else(|| panic!("{shell:?}"));
-        assert!(why.contains("DEBUG"), "{shell:?}: {why}");
     }
 }
 
