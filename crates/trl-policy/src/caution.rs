@@ -120,6 +120,18 @@ pub(crate) fn caution(words: &[Word], shell: ShellKind) -> Option<&'static str> 
     }
 }
 
+/// Why an `allow` of these first words can never let a command through, in any shell; None when it may.
+pub(crate) fn never_allowed(words: &[Word]) -> Option<&'static str> {
+    let (name, rest) = words.split_first()?;
+    // Nothing but a script makes these harmless, and that may follow.
+    if needs_a_script(name.literal()?, rest) {
+        return None;
+    }
+    // All else that asks goes on asking with more words behind it.
+    let shells = [ShellKind::Sh, ShellKind::Bash, ShellKind::Zsh, ShellKind::Ash, ShellKind::Other];
+    shells.into_iter().map(|shell| caution(words, shell)).reduce(Option::and)?
+}
+
 /// Programs that only show things, but for an option.
 fn writes_a_file(program: &str, rest: &[Word]) -> bool {
     let begins = |with: &str| rest.iter().any(|word| word.text.starts_with(with));
@@ -150,7 +162,9 @@ fn declares(word: &Word) -> Option<&'static str> {
         Weight::Heavy => {
             Some("it changes which program a name means, or how the shell reads what comes later")
         }
-        Weight::Unknown if word.text.contains('=') => Some("it sets a variable for every later command"),
+        Weight::Unknown if steers_programs(name) => {
+            Some("programs go by this variable in every later command")
+        }
         Weight::Unknown | Weight::Harmless => None,
     }
 }
@@ -316,6 +330,8 @@ mod tests {
             "set -k",
             "alias ls=rm",
             "export PATH=/x",
+            "export GIT_PAGER=x",
+            "export npm_config_script_shell",
             "declare -n a=b",
             "trap x EXIT",
             "let a=1",
@@ -330,6 +346,8 @@ mod tests {
             "read -r line",
             "set -euo pipefail",
             "export LANG=C",
+            "export K=1",
+            "readonly K=1",
             "[ 1 -eq 2 ]",
             "exit 1",
         ] {
@@ -389,6 +407,21 @@ mod tests {
             "NO_COLOR", "CI",
         ] {
             assert!(!steers_programs(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn some_words_are_never_allowed() {
+        for text in
+            ["alias", "trap", "exec", "export PATH", "export GIT_PAGER=x", "set -k", "read PATH", "sort -o x"]
+        {
+            assert!(never_allowed(&words(text)).is_some(), "{text}");
+        }
+        for text in [
+            "export", "export K", "set", "bash", "python3", "read", "unset", "printf", "test", "sort",
+            "exit a", "ls",
+        ] {
+            assert_eq!(never_allowed(&words(text)), None, "{text}");
         }
     }
 

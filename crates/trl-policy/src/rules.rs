@@ -14,6 +14,7 @@ use trl_proto::approval::{ApprovalSpec, RuleSpec};
 use trl_proto::hitl::Verdict;
 use trl_proto::one_line;
 
+use crate::caution::never_allowed;
 use crate::decide::decides;
 use crate::file::{FilePattern, Place};
 use crate::pattern::{Near, Pattern, base, covers, nears};
@@ -264,6 +265,13 @@ fn read_rule(rule: &RuleSpec) -> (Vec<Entry>, Vec<String>) {
         for text in patterns {
             match Pattern::parse(text) {
                 Ok(pattern) => {
+                    let never = never_matches(&pattern).filter(|_| verdict == Verdict::Allow);
+                    mistakes.extend(never.map(|why| {
+                        format!(
+                            "`{}` can never be allowed by a rule: {why}; take it out of `allow`",
+                            one_line(text)
+                        )
+                    }));
                     entries.push(Entry { pattern, text: text.clone(), verdict, reason: rule.reason.clone() });
                 }
                 Err(why) => mistakes.push(format!("`{}` {why}", one_line(text))),
@@ -277,6 +285,12 @@ fn read_rule(rule: &RuleSpec) -> (Vec<Entry>, Vec<String>) {
         mistakes = self_test(rule, &entries);
     }
     (entries, mistakes)
+}
+
+/// Why no command that begins so can do without a person.
+fn never_matches(pattern: &Pattern) -> Option<&'static str> {
+    let Pattern::Words(words) = pattern else { return None };
+    never_allowed(&words.iter().map(Word::exact).collect::<Vec<_>>())
 }
 
 /// Tries a rule, alone, on the commands it says it is for.

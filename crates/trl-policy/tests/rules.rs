@@ -224,6 +224,40 @@ fn a_judgement_says_which_part_decided() {
     assert_eq!((opaque.verdict, opaque.segments[0].would_allow.as_ref()), (Ask, None));
 }
 
+#[test]
+fn export_is_allowed_by_its_rule() {
+    let rules = |allow: &[&str]| {
+        RuleSet::compile(&[source("g", Trust::Full, Some(Ask), vec![rule(allow, &[], &[])])])
+    };
+    for shell in [ShellKind::Sh, ShellKind::Bash, ShellKind::Zsh, ShellKind::Ash] {
+        let verdict =
+            |allow: &[&str], text: &str| decide(&rules(allow), Scene { shell, place: PLACE }, text).verdict;
+        for text in ["export K=1", "export K=1 L='a b'", "export K", "export LANG=C"] {
+            assert_eq!(
+                (verdict(&["export"], text), verdict(&["ls"], text)),
+                (Allow, Ask),
+                "{shell:?} {text}"
+            );
+        }
+        for text in ["export PATH=/x", "export K=1 GIT_PAGER=x", "export LD_PRELOAD", "export \"$K\""] {
+            assert_eq!(verdict(&["export"], text), Ask, "{shell:?} {text}");
+        }
+    }
+}
+
+#[test]
+fn allows_that_never_match_are_mistakes() {
+    for text in ["alias", "trap", "exec", "export PATH", "shopt -s", "set -k"] {
+        let rules = RuleSet::compile(&[source("g", Trust::Full, Some(Ask), vec![rule(&[text], &[], &[])])]);
+        let [problem] = rules.problems() else { panic!("{text}: {:?}", rules.problems()) };
+        assert!(problem.message.contains("can never be allowed by a rule"), "{text}: {}", problem.message);
+        // to ask about it, or to forbid it, is fine
+        let rules =
+            RuleSet::compile(&[source("g", Trust::Full, Some(Ask), vec![rule(&[], &[text], &[text])])]);
+        assert!(rules.problems().is_empty(), "{text}");
+    }
+}
+
 fn shell_kind() -> impl Strategy<Value = ShellKind> {
     prop_oneof![
         Just(ShellKind::Sh),

@@ -6,7 +6,7 @@ use trl_testkit::{Client, Daemon, PATIENCE, Session, Shell, Value, comes_true, e
 
 use crate::{builder, data_dir, keep};
 
-const RULES: &str = "default: allow\nrules:\n- ask: [printenv, id]\n";
+const RULES: &str = "default: allow\nrules:\n- ask: [printenv, id, export]\n";
 
 fn with_rules() -> Daemon {
     let daemon = builder().start();
@@ -26,7 +26,7 @@ fn ask(operator: &mut Client, session: &mut Session, command: &str) -> Value {
     operator.ok("hitl.get", json!({"request_id": event["request_id"]}))
 }
 
-/// Assignments are asked about, too.
+/// Runs a command once it was approved. The rules ask about `export`, so that state comes about this way.
 fn approved(operator: &mut Client, session: &mut Session, command: &str) {
     operator.ok("events.subscribe", json!({"kinds": ["hitl.requested"]}));
     let request = ask(operator, session, command);
