@@ -8,7 +8,8 @@ const own = ["/api", "/rpc", "/metrics", "/openapi.json", "/healthz"];
 const through = { target: daemon, changeOrigin: true, headers: { origin: daemon } };
 
 export default defineConfig({
-  plugins: [react()],
+  // Of elements, too, see src/ui/jsx-runtime.ts.
+  plugins: [react({ jsxImportSource: "#jsx" })],
   // Replaced by the daemon with a fresh one in every answer; see crates/trl/src/serve/http/ui.rs.
   html: { cspNonce: "TRL_NONCE" },
   build: {

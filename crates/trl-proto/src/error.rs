@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::untrusted::Untrusted;
+
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Stable codes: clients branch on them, so they are never renamed.
@@ -64,6 +66,13 @@ impl ErrorCode {
     }
 }
 
+/// Characters of a message or a hint at most.
+const LONGEST: usize = 4000;
+
+fn fit(text: &str) -> String {
+    Untrusted::new(text).most(LONGEST).to_string()
+}
+
 /// A refusal as clients see it. The inside cause goes to the log, not here.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
@@ -77,8 +86,9 @@ pub struct Error {
 }
 
 impl Error {
+    /// A message may quote what anybody wrote: it becomes one line of bounded length with nothing unseen in it.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, details: Map::new() }
+        Self { code, message: fit(&message.into()), hint: None, details: Map::new() }
     }
 
     pub fn invalid(message: impl Into<String>) -> Self {
@@ -91,7 +101,7 @@ impl Error {
 
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(fit(&hint.into()));
         self
     }
 
@@ -99,5 +109,18 @@ impl Error {
     pub fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.details.insert(key.into(), value.into());
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_bounded_line() {
+        let error = Error::invalid(format!("no `\x1b[2J\n{}`", "x".repeat(9000))).hint("try\r`\u{202e}`");
+        assert!(error.message.starts_with("no `⟨U+001B⟩[2J⟨U+000A⟩xxx"), "{}", error.message);
+        assert!(error.message.chars().count() <= LONGEST + 3);
+        assert_eq!(error.hint.as_deref(), Some("try⟨U+000D⟩`⟨U+202E⟩`"));
     }
 }

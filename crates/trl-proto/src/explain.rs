@@ -11,6 +11,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer, value};
 use serde_json::value::RawValue;
 
 use crate::nearest::nearest;
+use crate::untrusted::one_line;
 
 /// Reads a JSON text, or says what is wrong with it: the field by its path, and types by their names in JSON.
 pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
@@ -59,20 +60,13 @@ fn unknown(what: &str, rest: &str) -> String {
     unknown_name(what, name, known)
 }
 
-/// Returns a text of any content, fit for one line of a message: control characters are escaped, and what is longer than 60
-/// characters is cut.
-pub fn one_line(text: &str) -> String {
-    const LONGEST: usize = 60;
-    let cut = text.chars().nth(LONGEST).map_or("", |_| "...");
-    text.chars().take(LONGEST).flat_map(char::escape_debug).chain(cut.chars()).collect()
-}
-
 /// "unknown field `comand`; did you mean `command`?"
 pub fn unknown_name(what: &str, name: &str, known: &[&str]) -> String {
+    let shown = one_line(name);
     match nearest(name, known.iter().copied()) {
-        Some(near) => format!("unknown {what} `{name}`; did you mean `{near}`?"),
-        None if known.is_empty() => format!("unknown {what} `{name}`; no {what}s are expected here"),
-        None => format!("unknown {what} `{name}`; known {what}s: {}", known.join(", ")),
+        Some(near) => format!("unknown {what} `{shown}`; did you mean `{near}`?"),
+        None if known.is_empty() => format!("unknown {what} `{shown}`; no {what}s are expected here"),
+        None => format!("unknown {what} `{shown}`; known {what}s: {}", known.join(", ")),
     }
 }
 

@@ -62,7 +62,7 @@ macro_rules! id {
                 if well_formed(text, $prefix) {
                     Ok(Self(text.into()))
                 } else {
-                    Err(format!("{text:?} is not an id of the form {}...", $prefix))
+                    Err(format!("\"{}\" is not an id of the form {}...", crate::one_line(text), $prefix))
                 }
             }
         }

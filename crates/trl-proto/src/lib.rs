@@ -7,7 +7,8 @@
 //! 2. [`method`] is the one table of methods: name, who may call it.
 //! 3. [`session`], [`agent`], [`exec`], [`start`], [`checkpoint`], [`terminal`], [`system`], [`doctor`], [`limits`], [`sandbox`], [`case`], [`token`], [`runtime`], [`workspace`], [`fs`] and [`event`] hold the
 //!    parameters and results of each family; [`hitl`] those of a family that is agreed and not there yet, [`approval`] the rules people write for it.
-//! 4. [`explain`] says what is wrong with parameters, [`unique`] refuses a name given twice.
+//! 4. [`explain`] says what is wrong with parameters, [`unique`] refuses a name given twice, [`untrusted`] prints what others
+//!    wrote.
 //! 5. [`far`] is what gateways and their engines say to each other, and nobody else.
 //! 6. `openapi` (feature `schema`, for a test) describes the HTTP door. [`text`] carries bytes inside JSON strings; [`error`] is every way a request can be refused.
 
@@ -42,14 +43,16 @@ pub mod terminal;
 pub mod text;
 pub mod token;
 mod unique;
+pub mod untrusted;
 pub mod workspace;
 
 pub use envelope::Dialect;
 pub use error::{Error, ErrorCode, Result};
-pub use explain::{by_name, one_line, read, unknown_name};
+pub use explain::{by_name, read, unknown_name};
 pub use id::{CheckpointId, ExecutionId, MessageId, RequestId, SessionId, StreamId, TerminalId, TokenId};
 pub use method::{Method, Role};
 pub use text::{Encoding, Text};
+pub use untrusted::{Untrusted, one_line};
 
 /// The longest timeout or grace a request may ask for: 366 days.
 pub const LONGEST: std::time::Duration = std::time::Duration::from_secs(366 * 24 * 3600);

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
+use crate::untrusted::one_line;
+
 type Map = BTreeMap<String, String>;
 
 /// For `#[serde(deserialize_with)]`.
@@ -37,6 +39,7 @@ impl<'de> Visitor<'de> for Optional {
         let mut map = Map::new();
         while let Some((name, value)) = entries.next_entry::<String, String>()? {
             if map.contains_key(&name) {
+                let name = one_line(&name);
                 return Err(A::Error::custom(format_args!("the name `{name}` is there twice")));
             }
             map.insert(name, value);

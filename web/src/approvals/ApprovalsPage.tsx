@@ -15,7 +15,7 @@ import { Icon } from "../ui/icons";
 import { useStore } from "../ui/store";
 import { Decisions } from "./Decisions";
 import { fateWords } from "./FateLine";
-import { plain, type Item } from "./inbox";
+import type { Item } from "./inbox";
 import { askPermission, permission } from "./notify";
 import { RequestCard } from "./RequestCard";
 import { approvals } from "./requests";
@@ -166,7 +166,7 @@ function Settled({ items }: { items: readonly Item[] }): JSX.Element {
           const words = fateWords(t, fate);
           return (
             <li key={request.request_id}>
-              <code title={plain(request.command)}>{plain(request.command)}</code>
+              <code title={request.command}>{request.command}</code>
               {words !== null && <span className={`fate-${words.kind}`}>{words.text}</span>}
             </li>
           );

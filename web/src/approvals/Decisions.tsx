@@ -8,7 +8,6 @@ import { Button } from "../ui/Button";
 import { ago, useNow } from "../ui/time";
 import { toast } from "../ui/toasts";
 import { AT_ONCE, decided, withNewest, withOlder, type Log } from "./decisions";
-import { plain } from "./inbox";
 
 const words: Partial<Record<string, { label: Key; badge: string }>> = {
   approved: { label: "decisions.approved", badge: "good" },
@@ -103,7 +102,7 @@ function Row({ entry, now }: { entry: Decided; now: number }): JSX.Element {
   return (
     <li>
       <span className={`badge ${word?.badge ?? "busy"}`}>{word === undefined ? what : t(word.label)}</span>
-      <code title={plain(command)}>{plain(command)}</code>
+      <code title={command}>{command}</code>
       <span className="muted">{facts.join(" · ")}</span>
       <span className="muted nowrap" title={time}>
         {ago(t, time, now)}

@@ -14,7 +14,6 @@ import {
   isWaiting,
   pieces,
   placeOf,
-  plain,
   remaining,
   standsFor,
   wouldAllow,
@@ -197,11 +196,11 @@ function Command({ request }: { request: ApprovalRequest }): JSX.Element {
       {pieces(request.command, request.segments).map(({ text, verdict }, at) =>
         verdict === null || verdict === "allow" ? (
           <span key={at} className={verdict ?? "between"}>
-            {plain(text)}
+            {text}
           </span>
         ) : (
           <mark key={at} className={verdict}>
-            {plain(text)}
+            {text}
           </mark>
         ),
       )}
@@ -224,7 +223,7 @@ function Parts({ request }: { request: ApprovalRequest }): JSX.Element {
           <dt>{t("approvals.hears")}</dt>
           <dd className="request-allows">
             {request.permission.options.map(({ option_id, name }) => (
-              <code key={option_id}>{plain(name)}</code>
+              <code key={option_id}>{name}</code>
             ))}
             <span className="muted">{t("approvals.remembers")}</span>
           </dd>
@@ -288,7 +287,7 @@ function Decide({ request }: { request: ApprovalRequest }): JSX.Element {
             <span className={verdict === "deny" ? "badge bad" : "badge warn"}>
               {t(verdict === "deny" ? "approvals.deny" : "approvals.ask")}
             </span>
-            {text === request.command ? <span>{t("approvals.whole")}</span> : <code>{plain(text)}</code>}
+            {text === request.command ? <span>{t("approvals.whole")}</span> : <code>{text}</code>}
             {(reason ?? rule) != null && <span className="muted">{reason ?? rule}</span>}
           </div>
         ))}
@@ -302,7 +301,7 @@ function Name({ executable }: { executable: Executable }): JSX.Element {
   const { text, isOdd } = standsFor(executable);
   return (
     <span className={isOdd ? "warn-text" : ""}>
-      <code>{plain(executable.name)}</code> <span aria-hidden="true">→</span> <code>{plain(text)}</code>
+      <code>{executable.name}</code> <span aria-hidden="true">→</span> <code>{text}</code>
     </span>
   );
 }

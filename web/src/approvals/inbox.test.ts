@@ -9,7 +9,6 @@ import {
   news,
   pieces,
   placeOf,
-  plain,
   released,
   remaining,
   resolved,
@@ -157,11 +156,6 @@ test("only what begins to wait while nobody looks is news", () => {
   expect(news(told.known, heard([], [a, b]), true).tell).toEqual([]);
   const settled = resolved(heard([], [a, b]), "r-b", "approved");
   expect([...news(told.known, settled, true).known]).toEqual(["r-a"]);
-});
-
-test("what is not seen is written out", () => {
-  expect(plain("echo a\n\tb 完成 é")).toBe("echo a\n\tb 完成 é");
-  expect(plain("rm \u202Efdp.x \u200b\r\u001b[8m")).toBe("rm ⟨U+202E⟩fdp.x ⟨U+200B⟩⟨U+000D⟩⟨U+001B⟩[8m");
 });
 
 test("a request of a session or of a terminal has a name, and only text can be edited", () => {

@@ -6,6 +6,7 @@
  */
 import { whyNot } from "../api/text";
 import type { ApprovalRequest, Executable, RequestSegment, RequestState, Verdict } from "../api/types";
+import { oneLine } from "../ui/plain";
 
 export type Fate =
   /** It waits. */
@@ -185,10 +186,13 @@ export function news(
   return { tell, known: new Set(waiting.map((item) => item.request.request_id)) };
 }
 
-/** Characters that are not seen, or turn text round, written out: what is approved is what is read. */
-export function plain(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (one) => {
-    if (one === "\n" || one === "\t") return one;
-    return `\u27e8U+${(one.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
-  });
+/** A notification is no place for a script. */
+const MOST_TOLD = 160;
+
+/** What is not seen is written out, and of what does not fit the beginning and the end are told. */
+export function summary(command: string): string {
+  const text = oneLine(command);
+  if (text.length <= MOST_TOLD) return text;
+  const half = MOST_TOLD / 2;
+  return `${text.slice(0, half).trimEnd()} … ${text.slice(-half).trimStart()}`;
 }

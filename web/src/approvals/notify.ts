@@ -2,14 +2,12 @@
 import { daemon, isOperator } from "../api/daemon";
 import { go } from "../app/router";
 import { t } from "../i18n";
+import { oneLine } from "../ui/plain";
 import { createStore, type Store } from "../ui/store";
-import { news, placeOf } from "./inbox";
+import { news, placeOf, summary } from "./inbox";
 import { approvals } from "./requests";
 
 export type Permission = NotificationPermission | "impossible";
-
-/** A notification is no place for a script. */
-const MOST_SHOWN = 160;
 
 export const permission: Store<Permission> = createStore(current());
 
@@ -51,8 +49,8 @@ export function startNotifying(): () => void {
 
 function notify(session: string, command: string, tag: string): Notification | null {
   try {
-    const body = command.length > MOST_SHOWN ? `${command.slice(0, MOST_SHOWN)}…` : command;
-    const notification = new Notification(t("approvals.notice", { name: session }), { body, tag });
+    const name = oneLine(session);
+    const notification = new Notification(t("approvals.notice", { name }), { body: summary(command), tag });
     notification.onclick = () => {
       window.focus();
       go({ page: "approvals" });

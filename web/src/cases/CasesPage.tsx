@@ -7,6 +7,7 @@ import { begin, withAgents } from "../chat/cases";
 import { useWorkspaces } from "../files/workspaces";
 import { useT, type Key } from "../i18n";
 import { Button } from "../ui/Button";
+import { oneLine } from "../ui/plain";
 import { toast } from "../ui/toasts";
 import { fieldsOf, lineOf, standingOf, trustOf, type Standing } from "./cases";
 import "../sessions/sessions.css";
@@ -222,7 +223,7 @@ function Trust({
   const trust = trustOf(one);
   if (trust === null || !mayTrust) return null;
   const change = () => {
-    if (trust === "give" && !window.confirm(t("cases.sure", { name: one.case_id }))) return;
+    if (trust === "give" && !window.confirm(t("cases.sure", { name: oneLine(one.case_id) }))) return;
     const { case_id, digest } = one;
     call("case.trust", {
       case_id,

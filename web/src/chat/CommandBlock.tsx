@@ -1,6 +1,5 @@
 /** A command of the agent, with its output as it comes, and the question that it may wait for. */
 import { createContext, useContext, type JSX } from "react";
-import { plain } from "../approvals/inbox";
 import { To } from "../app/To";
 import { useT } from "../i18n";
 import type { Conversation } from "../sessions/conversation";
@@ -36,9 +35,9 @@ function Followed({
     <>
       {view !== undefined && <ExecutionBlock view={view} onLoad={() => conversation.load(executionId)} />}
       {view === undefined && (
-        <article className="block" aria-label={plain(command)}>
+        <article className="block" aria-label={command}>
           <header>
-            <pre className="block-command">{plain(command)}</pre>
+            <pre className="block-command">{command}</pre>
           </header>
           {isOver && session !== null && (
             <p className="block-foot muted small">

@@ -1,5 +1,4 @@
 import { useMemo, type JSX } from "react";
-import { plain } from "../approvals/inbox";
 import { useT } from "../i18n";
 import { counts, diff, folded } from "./diff";
 
@@ -21,13 +20,13 @@ export function DiffView({
   return (
     <figure className="diff">
       <figcaption>
-        <code>{plain(path)}</code>
+        <code>{path}</code>
         {before === null && <span className="muted">{t("chat.newFile")}</span>}
         <span className="diff-counts">
           <span className="diff-come">+{come}</span> <span className="diff-gone">−{gone}</span>
         </span>
       </figcaption>
-      <pre tabIndex={0} aria-label={t("chat.diff", { path: plain(path) })}>
+      <pre tabIndex={0} aria-label={t("chat.diff", { path })}>
         {folded(lines).map((line, at) =>
           line.kind === "skipped" ? (
             <span key={at} className="diff-skipped">
@@ -35,7 +34,7 @@ export function DiffView({
             </span>
           ) : (
             <span key={at} className={`diff-${line.kind}`}>
-              {signs[line.kind]} {plain(line.text)}
+              {signs[line.kind]} {line.text}
             </span>
           ),
         )}

@@ -2,7 +2,6 @@
 import { memo, useMemo, type JSX } from "react";
 import { whyNot } from "../api/text";
 import type { PlanEntry, Refusal } from "../api/types";
-import { plain } from "../approvals/inbox";
 import { useT, type Key } from "../i18n";
 import { Button } from "../ui/Button";
 import { Icon } from "../ui/icons";
@@ -74,7 +73,7 @@ function Beginning({
   if (started === null) return null;
   const { agent, resumed, own_shell } = started;
   const remarks = [
-    resumed === "new" && !isFirst ? t("chat.new", { name: plain(agent.title ?? agent.name) }) : "",
+    resumed === "new" && !isFirst ? t("chat.new", { name: agent.title ?? agent.name }) : "",
     own_shell === "on" ? t("chat.ownShell") : "",
   ].filter((remark) => remark !== "");
   return remarks.length === 0 ? null : <p className="remark">{remarks.join(" ")}</p>;
@@ -112,19 +111,19 @@ function PartView({
       return (
         <p className="remark">
           <Icon name="file" />
-          {t(part.op === "read" ? "chat.read" : "chat.wrote")} <code>{plain(part.path)}</code>
+          {t(part.op === "read" ? "chat.read" : "chat.wrote")} <code>{part.path}</code>
           {!part.ok && <span className="badge bad">{t("chat.failed")}</span>}
         </p>
       );
     case "mode":
-      return <p className="remark">{t("chat.mode", { name: plain(part.name) })}</p>;
+      return <p className="remark">{t("chat.mode", { name: part.name })}</p>;
     case "omitted":
       return <p className="remark warn-text">{t("chat.omitted", { n: part.updates })}</p>;
     case "other":
       return (
         <details className="raw">
-          <summary>{plain(part.name)}</summary>
-          <Literal text={written(part.content)} label={plain(part.name)} />
+          <summary>{part.name}</summary>
+          <Literal text={written(part.content)} label={part.name} />
         </details>
       );
   }
@@ -180,7 +179,7 @@ function Asked({ asked, isOver }: { asked: Permission; isOver: boolean }): JSX.E
     <div className="asked">
       <p className="remark">
         <Icon name="approvals" />
-        <span>{plain(title)}</span>
+        <span>{title}</span>
         {outcome !== null && (
           <span className={`badge ${word?.kind ?? "warn"}`}>
             {word === undefined ? outcome.state : t(word.label)}
@@ -223,7 +222,7 @@ function Failure({ error }: { error: Refusal }): JSX.Element {
   return (
     <div className="failure">
       <p className="danger-text">
-        <strong>{t("chat.error")}</strong> {plain(whyNot(error))}
+        <strong>{t("chat.error")}</strong> {whyNot(error)}
       </p>
       <p>{t(todoOf(stage))}</p>
       {typeof stderr === "string" && stderr !== "" && (

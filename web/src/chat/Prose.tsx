@@ -1,6 +1,6 @@
 import { memo, useMemo, useState, type JSX } from "react";
-import { plain } from "../approvals/inbox";
 import { useT } from "../i18n";
+import { Passage } from "../ui/Passage";
 import { clipped, passages } from "./prose";
 
 /** What was written, as text and nothing else; what stands between fences in letters of one width. */
@@ -14,7 +14,7 @@ export const Prose = memo(function Prose({ text }: { text: string }): JSX.Elemen
             {text}
           </pre>
         ) : (
-          <p key={at}>{text}</p>
+          <Passage key={at} text={text} />
         ),
       )}
     </div>
@@ -28,7 +28,7 @@ export function Literal({ text, label }: { text: string; label: string }): JSX.E
   const { shown, left } = clipped(text);
   return (
     <pre className="literal" tabIndex={0} aria-label={label}>
-      {plain(isWhole ? text : shown)}
+      {isWhole ? text : shown}
       {!isWhole && left > 0 && (
         <>
           {"\n"}

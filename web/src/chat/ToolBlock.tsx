@@ -1,6 +1,5 @@
 /** A tool that the agent uses: what it is, how far it is, and what came of it. */
 import { memo, useState, type JSX } from "react";
-import { plain } from "../approvals/inbox";
 import type { AgentToolContent } from "../api/types";
 import { useT, type Key } from "../i18n";
 import { Icon, type IconName } from "../ui/icons";
@@ -44,7 +43,7 @@ export const ToolBlock = memo(function ToolBlock({
   const speaks = content.some(({ type }) => type === "diff" || type === "terminal");
   const isOpen = hasMore && (wanted ?? (speaks || status === "failed"));
   const word = statuses[status];
-  const name = plain(title === "" ? toolKind : title);
+  const name = title === "" ? toolKind : title;
   return (
     <article className="tool" aria-label={name}>
       <button
@@ -66,7 +65,7 @@ export const ToolBlock = memo(function ToolBlock({
           {locations.length > 0 && !content.some(({ type }) => type === "diff") && (
             <p className="muted small tool-places">
               {locations.map(({ path, line }, at) => (
-                <code key={at}>{plain(line == null ? path : `${path}:${line}`)}</code>
+                <code key={at}>{line == null ? path : `${path}:${line}`}</code>
               ))}
             </p>
           )}

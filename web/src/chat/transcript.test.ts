@@ -136,7 +136,7 @@ test("a permission is open until it is answered, and the answer is in the agent'
   );
   const answered = told.parts[0] as Permission;
   expect(answered.outcome).toEqual({ state: "approved", option: "yes" });
-  expect(chosen(answered)).toBe("Allow⟨U+202E⟩");
+  expect(chosen(answered)).toBe("Allow\u202e");
 });
 
 test("what a newer daemon says is counted, and does no harm", () => {

@@ -4,7 +4,6 @@
  * Updates of a message are numbered from 1 without gaps. Each is taken once, in its order: what was heard already is nothing,
  * however often a connection is lost and a page is loaded.
  */
-import { plain } from "../approvals/inbox";
 import type {
   AgentMessage,
   AgentStarted,
@@ -232,7 +231,7 @@ export function shownParts(parts: readonly Part[]): readonly Part[] {
 /** What it chose, in the agent's own words. */
 export function chosen({ outcome, options }: Permission): string | null {
   const option = options.find(({ option_id }) => option_id === outcome?.option);
-  return option === undefined ? null : plain(option.name);
+  return option?.name ?? null;
 }
 
 /** Requests and commands that have their place in one of the messages. */

@@ -1,7 +1,6 @@
 /** The tree, for pointer and keyboard: up and down, left and right to close and open, Enter to look. */
 import { useState, type JSX, type KeyboardEvent } from "react";
 import type { FileInfo } from "../api/types";
-import { plain } from "../approvals/inbox";
 import { useT, type T } from "../i18n";
 import { Icon, type IconName } from "../ui/icons";
 import { rows, shown, type Row, type Tree } from "./tree";
@@ -83,10 +82,10 @@ export function TreeView({
             onClick={() => act(row)}
           >
             <Icon name={row.isOpen ? "folderOpen" : icons[row.kind]} />
-            <span className="tree-name">{plain(row.name)}</span>
+            <span className="tree-name">{row.name}</span>
             {row.kind === "symlink" && row.file.target != null && (
               <span className="muted">
-                → {plain(shown({ path: row.file.target, path_encoding: row.file.target_encoding }))}
+                → {shown({ path: row.file.target, path_encoding: row.file.target_encoding })}
               </span>
             )}
           </li>

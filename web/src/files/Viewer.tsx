@@ -3,7 +3,6 @@ import { useEffect, useState, type JSX } from "react";
 import type { FileInfo, FilePlace, FileSlice } from "../api/types";
 import { call, request, told } from "../api/http";
 import { bytesOf } from "../api/text";
-import { plain } from "../approvals/inbox";
 import { useT } from "../i18n";
 import { Button } from "../ui/Button";
 import { saveBytes } from "../ui/save";
@@ -24,7 +23,7 @@ export function Viewer({ place, file }: { place: FilePlace; file: FileInfo }): J
   return (
     <section className="card viewer" aria-label={t("files.content")}>
       <div className="card-head">
-        <h2 title={plain(shown(file))}>{plain(shown(file))}</h2>
+        <h2 title={shown(file)}>{shown(file)}</h2>
         <span className="muted nowrap">{size(read?.size ?? file.size)}</span>
         {file.path_encoding !== "base64" && (
           <Button kind="quiet" onClick={() => save(place, file)}>
@@ -51,7 +50,7 @@ function Shown({ read, onMore }: { read: Read; onMore: () => void }): JSX.Elemen
     <>
       {content.kind === "binary" && <p className="muted">{t("files.binary")}</p>}
       <pre className="viewer-text" tabIndex={0} aria-label={t("files.content")}>
-        {content.kind === "text" ? plain(content.text.replaceAll("\r\n", "\n")) : content.dump}
+        {content.kind === "text" ? content.text.replaceAll("\r\n", "\n") : content.dump}
       </pre>
       {content.kind === "text" && next !== null && (
         <div className="viewer-foot muted">

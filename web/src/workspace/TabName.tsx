@@ -1,18 +1,20 @@
 import type { TabNode } from "flexlayout-react";
 import { useCallback, useSyncExternalStore, type JSX } from "react";
 import { findPanel } from "../terminal/panels";
+import { oneLine } from "../ui/plain";
 import { configOf } from "./layout";
 import { terminals } from "./terminals";
 
 /** The last part of a path. */
 const last = (path: string) => path.split("/").filter(Boolean).at(-1) ?? path;
 
+/** The tabs' own library draws it, too. */
 export function titleOf(tab: string, terminalId: string | null, otherwise: string): string {
   const state = findPanel(tab)?.link.state.get();
   const info = terminals.state.get().list.find((one) => one.terminal_id === terminalId);
   const title = state?.title ?? info?.title ?? "";
   const dir = state?.workingDir ?? info?.working_dir ?? "";
-  return [info?.name ?? "", title, last(dir)].find((name) => name !== "") ?? otherwise;
+  return oneLine([info?.name ?? "", title, last(dir)].find((name) => name !== "") ?? otherwise);
 }
 
 /** What a tab is called: by whoever made the terminal, else by its program, else by where it is. */

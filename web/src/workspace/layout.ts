@@ -9,6 +9,7 @@ import {
   type IJsonTabNode,
 } from "flexlayout-react";
 import type { Mode } from "../terminal/link";
+import { oneLine } from "../ui/plain";
 
 /** What a tab knows of its terminal. */
 export interface TabConfig {
@@ -27,7 +28,7 @@ const GLOBAL: NonNullable<IJsonModel["global"]> = {
 
 export function tabOf(terminalId: string | null, name: string): IJsonTabNode {
   const config: TabConfig = { terminalId, mode: "drive" };
-  return { type: "tab", component: "terminal", name, config };
+  return { type: "tab", component: "terminal", name: oneLine(name), config };
 }
 
 export function configOf(tab: TabNode): TabConfig {

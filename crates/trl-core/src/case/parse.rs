@@ -208,7 +208,7 @@ mod tests {
                 "approval:\n  rules:\n    - allow: [\"a\\nb (\"]\n",
                 3,
                 7,
-                "`a\\nb (` is not made of plain words",
+                "`a⟨U+000A⟩b (` is not made of plain words",
             ),
             ("   \n\n", 0, 0, "the file is empty"),
             ("# shell: sh\n", 0, 0, "the file is empty"),

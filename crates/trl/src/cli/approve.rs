@@ -11,13 +11,13 @@ use trl_proto::event::{Kind, SubscribeParams, Subscribed};
 use trl_proto::hitl::{
     ApprovalBoundary, ApprovalRequest, Decision, RequestList, RequestListParams, Scope, Verdict,
 };
-use trl_proto::{Method, RequestId, by_name};
+use trl_proto::{Method, RequestId, Untrusted, by_name};
 use trl_sys::tty::Tty;
 
 use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::session::ago;
-use super::table::{Table, harmless};
+use super::table::Table;
 use crate::client::{self, Auth, ClientError, Connection, Pushes, Start};
 use crate::config::Config;
 
@@ -145,9 +145,9 @@ async fn go_through(client: &Connection, mut pushes: Pushes) -> Result<u8, Failu
             Reply::Leave => return Ok(0),
             Reply::Later => later.push(request.request_id),
             Reply::Say(answer) => match requests.respond(&request, answer).await {
-                Ok(settled) => print::line(&format!("   {}\n", outcome(&settled)))?,
+                Ok(settled) => print::text(&format!("   {}\n\n", outcome(&settled)))?,
                 // Somebody else was faster, or it has expired: that is news, not a failure.
-                Err(ClientError::Refused(error)) => print::line(&format!("   {error}\n"))?,
+                Err(ClientError::Refused(error)) => print::text(&format!("   {}\n\n", Untrusted::new(&error.message)))?,
                 Err(error) => return Err(error.into()),
             },
         }
@@ -203,11 +203,13 @@ fn read_line(prompt: &str) -> Result<Option<String>, Failure> {
     Ok((!line.is_empty()).then(|| line.to_string()))
 }
 
-/// What a person has to know before they say yes.
+/// What a person has to know before they say yes: lines, each with a break. All of it is text of others.
 pub(super) fn describe(request: &ApprovalRequest) -> String {
-    let mut text = format!("\n── {} ── {} in {}\n", request.request_id, place(request), request.working_dir);
-    for line in request.command.lines() {
-        text.push_str(&format!("   {}\n", harmless(line)));
+    let (place, dir) = (place(request), &request.working_dir);
+    let mut text =
+        format!("\n── {} ── {} in {}\n", request.request_id, Untrusted::new(&place), Untrusted::new(dir));
+    for line in Untrusted::new(&request.command).lines() {
+        text.push_str(&format!("   {line}\n"));
     }
     for segment in &request.segments {
         let sign = match segment.verdict {
@@ -215,22 +217,23 @@ pub(super) fn describe(request: &ApprovalRequest) -> String {
             Verdict::Ask => "ask ",
             Verdict::Deny => "DENY",
         };
-        let why = segment.reason.as_deref().map(|why| format!("  ({})", harmless(why))).unwrap_or_default();
-        text.push_str(&format!("   {sign} {}{why}\n", harmless(&segment.text)));
+        let why = segment.reason.as_deref().map(|why| format!("  ({})", Untrusted::new(why)));
+        text.push_str(&format!("   {sign} {}{}\n", Untrusted::new(&segment.text), why.unwrap_or_default()));
     }
     for executable in &request.executables {
         let path = executable.path.as_deref().unwrap_or(&executable.what);
-        text.push_str(&format!("        {} is {}\n", harmless(&executable.name), harmless(path)));
+        text.push_str(&format!("        {} is {}\n", Untrusted::new(&executable.name), Untrusted::new(path)));
     }
     let allows: Vec<&str> = request.segments.iter().filter_map(|s| s.would_allow.as_deref()).collect();
     if !allows.is_empty() && request.scopes.len() > 1 {
-        text.push_str(&format!("   s and a would allow: {}\n", harmless(&allows.join(", "))));
+        text.push_str(&format!("   s and a would allow: {}\n", Untrusted::new(&allows.join(", "))));
     }
     let boundary = match request.approval_boundary {
         ApprovalBoundary::Enforced => "held to it by the kernel",
         ApprovalBoundary::Advisory => "advisory: nothing but these rules holds it",
     };
-    text + &format!("   asked by {} {} ago, {boundary}\n", request.origin, ago(&request.created_at))
+    let (by, ago) = (Untrusted::new(&request.origin), ago(&request.created_at));
+    text + &format!("   asked by {by} {ago} ago, {boundary}\n")
 }
 
 pub(super) fn outcome(request: &ApprovalRequest) -> String {

@@ -46,7 +46,7 @@ fn params(text: &str) -> Result<String, Failure> {
 /// What a streaming method sends, one push a line, up to its last.
 async fn print_pushes(mut pushes: Pushes) -> Result<(), Failure> {
     while let Some(push) = pushes.next().await {
-        print::line(&serde_json::to_string(&push).map_err(io::Error::from)?)?;
+        print::json_text(&serde_json::to_string(&push).map_err(io::Error::from)?)?;
         if push.method == "exec.exit" {
             break;
         }

@@ -13,7 +13,7 @@ use trl_proto::case::{
 use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::run::absolute;
-use super::table::{Table, harmless};
+use super::table::Table;
 use crate::client::{self, Auth, Connection, Start};
 use crate::config::Config;
 
@@ -188,9 +188,9 @@ fn state(case: &CaseInfo) -> &'static str {
 
 fn tell(file: &str, errors: &[CaseError]) {
     for error in errors {
-        eprintln!("{}", harmless(&error.in_file(file)));
+        print::note(&error.in_file(file));
         if let Some(hint) = &error.hint {
-            eprintln!("  hint: {}", harmless(hint));
+            print::note(&format!("  hint: {hint}"));
         }
     }
 }
@@ -224,9 +224,9 @@ async fn trust(client: &Connection, args: TrustArgs) -> Result<(), Failure> {
     }
     let fields = seen.map(|seen| seen.info.ignored).unwrap_or_default();
     if !fields.is_empty() {
-        eprintln!("trl: these take effect now: {}", fields.join(", "));
+        print::note(&format!("trl: these take effect now: {}", fields.join(", ")));
     }
-    print::line(&harmless(&info.source))
+    print::line(&info.source)
 }
 
 /// 1 when one of them is broken.

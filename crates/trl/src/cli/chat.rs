@@ -26,7 +26,6 @@ use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::run::Autostart;
 use super::session;
-use super::table::harmless;
 use crate::client::{self, Auth, ClientError, Connection, Push, Pushes};
 use crate::config::Config;
 
@@ -193,7 +192,7 @@ impl Chat {
                     return Ok(None);
                 }
                 match self.format {
-                    Format::Json => print::line(push.json())?,
+                    Format::Json => print::json_text(push.json())?,
                     Format::People => {
                         self.show(update.numbered.update)?;
                         self.show_finished().await?;
@@ -204,7 +203,7 @@ impl Chat {
                 let done: DonePush = push.parse()?;
                 if ours(&done.stream_id) {
                     if self.format == Format::Json {
-                        print::line(push.json())?;
+                        print::json_text(push.json())?;
                     }
                     return Ok(Some(done));
                 }
@@ -251,7 +250,7 @@ impl Chat {
         let params = OutputParams { execution_id, stream: None, since: None, limit: Some(SHOWN_BYTES) };
         if let Ok(slice) = self.client.call::<OutputSlice>(Method::ExecOutput, &params).await {
             for line in slice.data.lines() {
-                self.aside(&format!("  | {}", harmless(line)));
+                self.aside(&format!("  | {line}"));
             }
             if !slice.done {
                 self.aside("  | ...");
@@ -274,7 +273,7 @@ impl Chat {
             return Ok(());
         }
         self.end_line();
-        eprint(&approve::describe(&request));
+        print::notes(&approve::describe(&request));
         match approve::ask(&request).await? {
             Reply::Later | Reply::Leave => {
                 self.aside(&format!("trl: waits on: trl approve {}", request.request_id));
@@ -291,10 +290,10 @@ impl Chat {
     fn show(&mut self, update: Update) -> Result<(), Failure> {
         match update {
             Update::Text { text } => {
-                print::text(&text)?;
+                print::passage(&text)?;
                 self.open_line = !text.ends_with('\n');
             }
-            Update::Thought { text } => self.aside(&format!("  ({})", harmless(text.trim()))),
+            Update::Thought { text } => self.aside(&format!("  ({})", text.trim())),
             Update::ToolCall(call) => self.tool(&call),
             Update::Plan { entries } => {
                 for entry in entries {
@@ -303,17 +302,17 @@ impl Chat {
                         "in_progress" => ">",
                         _ => " ",
                     };
-                    self.aside(&format!("  [{sign}] {}", harmless(&entry.content)));
+                    self.aside(&format!("  [{sign}] {}", entry.content));
                 }
             }
             Update::Terminal { execution_id, command, .. } => {
-                self.aside(&format!("  $ {}", harmless(&command)));
+                self.aside(&format!("  $ {command}"));
                 self.commands.push(execution_id);
             }
             Update::File { op, path, ok } => {
                 let word = serde_json::to_value(op).ok().and_then(|op| op.as_str().map(String::from));
                 let refused = if ok { "" } else { ": refused" };
-                self.aside(&format!("  {} {}{refused}", word.unwrap_or_default(), harmless(&path)));
+                self.aside(&format!("  {} {}{refused}", word.unwrap_or_default(), path));
             }
             Update::Omitted { updates } => self.aside(&format!("trl: {updates} more updates are not shown")),
             Update::Started(_)
@@ -330,7 +329,7 @@ impl Chat {
     fn tool(&mut self, call: &ToolCall) {
         let status = call.status.as_deref().unwrap_or_default();
         match &call.title {
-            Some(title) => self.aside(&format!("  * {}", harmless(title))),
+            Some(title) => self.aside(&format!("  * {title}")),
             None if status == "failed" => self.aside("  * failed"),
             None => {}
         }
@@ -355,7 +354,7 @@ impl Chat {
                 words
                     .into_iter()
                     .flat_map(str::lines)
-                    .for_each(|line| say(&format!("  | {}", harmless(line))));
+                    .for_each(|line| say(&format!("  | {line}")));
                 UNAVAILABLE
             }
             StopReason::Interrupted => {

@@ -168,7 +168,7 @@ fn show_preview(shown: &Restored, format: Format) -> Result<(), Failure> {
         return print::json(shown);
     }
     print_changes(shown)?;
-    eprintln!("trl: nothing was changed; --yes does it");
+    print::note("trl: nothing was changed; --yes does it");
     Ok(())
 }
 

@@ -33,7 +33,7 @@ pub(super) struct ManArgs {
 pub(super) fn completions(args: &CompletionsArgs) -> Result<u8, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "trl", &mut script);
-    print::text(&String::from_utf8_lossy(&script))?;
+    print::exact(&String::from_utf8_lossy(&script))?;
     Ok(0)
 }
 
@@ -46,7 +46,7 @@ pub(super) fn man(args: &ManArgs) -> Result<u8, Failure> {
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-            print::text(&String::from_utf8_lossy(&page))?;
+            print::exact(&String::from_utf8_lossy(&page))?;
         }
     }
     Ok(0)
@@ -61,7 +61,7 @@ pub(super) fn help_all() -> Result<u8, Failure> {
     cli.build();
     add_help(&mut document, &mut cli, "trl").map_err(io::Error::other)?;
     add_settings(&mut document).map_err(io::Error::other)?;
-    print::text(&document)?;
+    print::exact(&document)?;
     Ok(0)
 }
 

@@ -5,14 +5,13 @@ use std::process::{Command, Stdio};
 
 use tokio::time::timeout;
 use trl_core::doctor::{machine, places, tools};
-use trl_proto::Method;
 use trl_proto::doctor::{Diagnosis, Finding, Health};
 use trl_proto::system::NoParams;
+use trl_proto::{Method, Untrusted};
 use trl_sys::cgroup::Layout;
 
 use super::failure::Failure;
 use super::print::{self, Format, Output};
-use super::table::harmless;
 use crate::client::{self, Auth, ClientError, ReachError, Start};
 use crate::config::Config;
 
@@ -27,7 +26,7 @@ pub(super) async fn show(config: &Config, args: DoctorArgs) -> Result<u8, Failur
     let diagnosis = diagnose(config).await?;
     match args.output.format() {
         Format::Json => print::json(&diagnosis)?,
-        Format::People => print::text(&screen(&diagnosis, std::io::stdout().is_terminal()))?,
+        Format::People => print::exact(&screen(&diagnosis, std::io::stdout().is_terminal()))?,
     }
     Ok(u8::from(diagnosis.status == Health::Bad))
 }
@@ -85,10 +84,10 @@ fn screen(diagnosis: &Diagnosis, colours: bool) -> String {
     let width = diagnosis.rows.iter().map(|row| row.title.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for row in &diagnosis.rows {
-        let word = mark(row.status, colours);
-        text.push_str(&format!("{word}  {:width$}  {}\n", row.title, harmless(&row.value)));
+        let (word, title) = (mark(row.status, colours), Untrusted::new(&row.title).to_string());
+        text.push_str(&format!("{word}  {title:width$}  {}\n", Untrusted::new(&row.value)));
         if let Some(hint) = row.hint.as_deref().filter(|_| row.status != Health::Info) {
-            text.push_str(&format!("      {:width$}  - {}\n", "", harmless(hint)));
+            text.push_str(&format!("      {:width$}  - {}\n", "", Untrusted::new(hint)));
         }
     }
     text
@@ -117,7 +116,7 @@ mod tests {
         let text = screen(&Diagnosis::of("1", rows), false);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "ok    Short         fine");
-        assert_eq!(lines[1], "warn  Longer title  so so\\u{1b}[2J");
+        assert_eq!(lines[1], "warn  Longer title  so so⟨U+001B⟩[2J");
         assert_eq!(lines[2], "                    - do that");
     }
 }

@@ -37,7 +37,7 @@ pub(super) async fn follow(config: &Config, args: EventsArgs) -> Result<u8, Fail
     while let Some(push) = pushes.next().await {
         match args.output.format() {
             _ if push.method != "event" => {}
-            Format::Json => print::line(push.json())?,
+            Format::Json => print::json_text(push.json())?,
             Format::People => print::line(&describe(&push.parse()?))?,
         }
     }

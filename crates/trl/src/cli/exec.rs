@@ -9,7 +9,7 @@ use trl_proto::exec::{
     CancelParams, ExecListParams, ExecutionInfo, ExecutionList, ExecutionParams, ExecutionStatus,
     OutputParams, OutputSlice, ResultBody, ResultReply, SignalParams, Stream,
 };
-use trl_proto::{ExecutionId, Method};
+use trl_proto::{ExecutionId, Method, Untrusted};
 
 use super::failure::Failure;
 use super::print::{self, Format, Output};
@@ -275,5 +275,6 @@ async fn result(client: &Connection, args: ResultArgs) -> Result<u8, Failure> {
 
 /// `eprintln!` without its panic on a closed stderr.
 pub(super) fn eprint_line(line: &str) {
-    let _unseen = forward::write(Stream::Stderr, format!("{line}\n").as_bytes());
+    let line = format!("{}\n", Untrusted::new(line));
+    let _unseen = forward::write(Stream::Stderr, line.as_bytes());
 }

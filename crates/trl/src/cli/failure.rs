@@ -1,8 +1,11 @@
 //! How a command fails: one line on stderr, a hint if there is one, and an exit code.
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
+use trl_proto::Untrusted;
+
+use super::print;
 use crate::client::{ClientError, ReachError};
 use crate::config::ConfigError;
 use crate::serve::ServeError;
@@ -32,6 +35,14 @@ impl From<ClientError> for Failure {
 }
 
 impl Failure {
+    /// What the daemon says is one line, whatever it quotes; a file of settings is quoted by its lines.
+    fn words(&self) -> String {
+        match self {
+            Self::Client(error) => Untrusted::new(&error.to_string()).to_string(),
+            other => other.to_string(),
+        }
+    }
+
     fn hint(&self) -> Option<String> {
         match self {
             Self::Client(error) => error.hint(),
@@ -56,12 +67,11 @@ impl Failure {
         if matches!(self, Self::Io(e) if e.kind() == io::ErrorKind::BrokenPipe) {
             return ExitCode::from(READER_GONE);
         }
-        let mut text = format!("trl: {self}{}\n", self.code().unwrap_or_default());
+        let mut text = format!("trl: {}{}\n", self.words(), self.code().unwrap_or_default());
         if let Some(hint) = self.hint() {
-            text.push_str(&format!("hint: {hint}\n"));
+            text.push_str(&format!("hint: {}\n", Untrusted::new(&hint)));
         }
-        // One write, so that lines of several processes do not mix; a closed stderr must not panic.
-        let _unseen = io::stderr().write_all(text.as_bytes());
+        print::notes(&text);
         ExitCode::from(code)
     }
 }

@@ -10,12 +10,12 @@ use trl_proto::fs::{
     ChangedPush, FileInfo, FileKind, FileList, GlobParams, Globbed, GrepParams, ListParams, Matches,
     MkdirParams, MoveParams, RemoveParams, StatParams, WatchParams, Watching, decode_path, encode_path,
 };
-use trl_proto::{Encoding, Method, SessionId};
+use trl_proto::{Encoding, Method, SessionId, Untrusted};
 
 use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::session::{ago, resolve};
-use super::table::{Table, harmless};
+use super::table::Table;
 use super::transfer;
 use crate::client::{self, Auth, ClientError, Connection, Pushes, Start};
 use crate::config::Config;
@@ -219,7 +219,7 @@ fn optional(path: Option<OsString>) -> (Option<String>, Option<Encoding>) {
 /// A path of the wire for people.
 fn shown(path: &str, encoding: Option<Encoding>) -> String {
     let bytes = decode_path(Some(path.into()), encoding).unwrap_or_default();
-    harmless(&PathBuf::from(OsString::from_vec(bytes)).to_string_lossy())
+    Untrusted::new(&PathBuf::from(OsString::from_vec(bytes)).to_string_lossy()).to_string()
 }
 
 pub(super) async fn run(config: &Config, command: FsCommand) -> Result<u8, Failure> {
@@ -285,7 +285,7 @@ async fn list(client: &Connection, args: LsArgs) -> Result<(), Failure> {
 /// A list that is not whole says so, beside the data.
 fn more(truncated: bool) {
     if truncated {
-        let _unseen = std::io::Write::write_all(&mut std::io::stderr(), b"trl: there are more\n");
+        print::note("trl: there are more");
     }
 }
 
@@ -397,11 +397,11 @@ async fn grep(client: &Connection, args: GrepArgs) -> Result<u8, Failure> {
         let path = shown(&hit.path, hit.path_encoding);
         let first = hit.line - hit.before.len() as u64;
         for (line, words) in (first..).zip(&hit.before) {
-            text += &format!("{path}-{line}-{}\n", harmless(words));
+            text += &format!("{path}-{line}-{}\n", Untrusted::new(words));
         }
-        text += &format!("{path}:{}:{}\n", hit.line, harmless(&hit.text));
+        text += &format!("{path}:{}:{}\n", hit.line, Untrusted::new(&hit.text));
         for (line, words) in (hit.line + 1..).zip(&hit.after) {
-            text += &format!("{path}-{line}-{}\n", harmless(words));
+            text += &format!("{path}-{line}-{}\n", Untrusted::new(words));
         }
     }
     print::text(&text)?;
@@ -416,13 +416,12 @@ async fn watch(client: &Connection, mut pushes: Pushes, args: WatchArgs) -> Resu
     let params = WatchParams { session_id, workspace_id, path, path_encoding, recursive };
     let watching: Watching = client.call(Method::FsWatch, &params).await?;
     if watching.truncated {
-        let _unseen =
-            std::io::Write::write_all(&mut std::io::stderr(), b"trl: not all directories are watched\n");
+        print::note("trl: not all directories are watched");
     }
     while let Some(push) = pushes.next().await {
         match args.output.format() {
             _ if push.method != "fs.changed" => {}
-            Format::Json => print::line(push.json())?,
+            Format::Json => print::json_text(push.json())?,
             Format::People => print::text(&changed(&push.parse()?))?,
         }
     }

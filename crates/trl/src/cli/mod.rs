@@ -7,6 +7,9 @@
 //!
 //! Data goes to stdout, words about it to stderr.
 
+// What is printed goes through `print`, which lets a terminal act on nothing that others wrote.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod approve;
 mod attach;
 mod call;

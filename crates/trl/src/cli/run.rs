@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use super::case::CaseArgs;
 use super::failure::{Failure, READER_GONE};
 use super::runtime::RuntimeArgs;
 use super::sandbox::{self, SandboxArgs};
-use super::{forward, quote, session};
+use super::{forward, print, quote, session};
 use crate::client::{self, Auth, Connection, Start};
 use crate::config::{Config, units};
 
@@ -263,7 +263,7 @@ fn finish(ended: Ended, next: Next, telling: &Telling) -> Result<u8, Failure> {
 
 /// A closed stderr must not panic.
 fn say(note: &str) {
-    let _unseen = writeln!(io::stderr(), "trl: {note}");
+    print::note(&format!("trl: {note}"));
 }
 
 /// What a person wants to hear about the end of the command.

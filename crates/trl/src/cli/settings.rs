@@ -30,7 +30,7 @@ pub(super) fn show(command: ConfigCommand, base: Flags) -> Result<u8, Failure> {
         ConfigCommand::Path => {
             let config = Config::load(&base)?;
             let path = config.file.clone().unwrap_or_else(|| config.default_file());
-            print::line(&path.to_string_lossy())?;
+            print::value(&path.to_string_lossy())?;
         }
         ConfigCommand::Show(args) => {
             let config = Config::load(&args.engine.over(base))?;

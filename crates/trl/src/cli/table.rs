@@ -1,4 +1,6 @@
-//! Aligned columns for people. Text of programs is made harmless first: a terminal acts on control characters.
+//! Aligned columns for people.
+
+use trl_proto::Untrusted;
 
 /// Longer cells are cut: a table that wraps is no table.
 const WIDEST: usize = 60;
@@ -15,7 +17,7 @@ impl Table {
     }
 
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().map(|cell| cut(&harmless(&cell))).collect());
+        self.rows.push(cells.into_iter().map(|cell| cut(&Untrusted::new(&cell).to_string())).collect());
     }
 
     pub(super) fn render(&self) -> String {
@@ -32,22 +34,6 @@ impl Table {
         }
         text
     }
-}
-
-/// Control characters as their escapes, and those that turn the order of others around or are not seen.
-pub(super) fn harmless(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
-        if c.is_control() || is_unseen(c) {
-            shown.extend(c.escape_default())
-        } else {
-            shown.push(c)
-        }
-        shown
-    })
-}
-
-fn is_unseen(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{61c}')
 }
 
 fn cut(text: &str) -> String {
@@ -74,7 +60,7 @@ mod tests {
         table.row(["\x1b[2J\n".into()]);
         table.row(["é".repeat(100)]);
         let lines: Vec<String> = table.render().lines().map(String::from).collect();
-        assert_eq!(lines[1], "\\u{1b}[2J\\n");
+        assert_eq!(lines[1], "⟨U+001B⟩[2J⟨U+000A⟩");
         assert_eq!(lines[2].chars().count(), WIDEST);
     }
 }

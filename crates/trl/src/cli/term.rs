@@ -271,7 +271,12 @@ async fn screen(client: &Connection, args: &ScreenArgs) -> Result<(), Failure> {
         return print::json(&reply);
     }
     let screen: Screen = serde_json::from_value(reply).map_err(io::Error::from)?;
-    print::line(screen.text.unwrap_or_default().trim_end_matches('\n'))
+    let text = format!("{}\n", screen.text.unwrap_or_default().trim_end_matches('\n'));
+    match format {
+        // Asked for with its escape sequences.
+        ScreenFormat::Ansi => print::exact(&text),
+        _ => print::passage(&text),
+    }
 }
 
 async fn resize(client: &Connection, args: &ResizeArgs) -> Result<(), Failure> {

@@ -70,7 +70,7 @@ async fn create(client: &Connection, args: NewArgs) -> Result<(), Failure> {
     let params = CreateParams { workspace_id: args.workspace, dir };
     let made: Value = client.call(Method::WorkspaceCreate, &params).await?;
     match (args.output.format(), made.get("dir").and_then(Value::as_str)) {
-        (Format::People, Some(dir)) => print::line(dir),
+        (Format::People, Some(dir)) => print::value(dir),
         _ => print::json(&made),
     }
 }

@@ -20,7 +20,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::json;
 use trl_proto::hitl::{ApprovalRequest, Decision, RespondParams, Scope};
-use trl_proto::{ErrorCode, ExecutionId, Method, RequestId};
+use trl_proto::{ErrorCode, ExecutionId, Method, RequestId, Untrusted};
 
 use super::hands::Hands;
 
@@ -158,9 +158,14 @@ impl<'a> Person<'a> {
 
 fn question(request: &ApprovalRequest) -> ElicitRequestParams {
     let reasons: Vec<&str> = request.segments.iter().filter_map(|s| s.reason.as_deref()).collect();
-    let why =
-        if reasons.is_empty() { String::new() } else { format!("\n\nWhy it asks: {}", reasons.join("; ")) };
-    let message = format!("Run this command?\n\n{}\n\nin {}{why}", request.command, request.working_dir);
+    let why = match reasons.is_empty() {
+        true => String::new(),
+        false => format!("\n\nWhy it asks: {}", Untrusted::new(&reasons.join("; "))),
+    };
+    let command: Vec<String> =
+        Untrusted::new(&request.command).lines().map(|line| line.to_string()).collect();
+    let (command, dir) = (command.join("\n"), Untrusted::new(&request.working_dir));
+    let message = format!("Run this command?\n\n{command}\n\nin {dir}{why}");
     let mut choices = vec!["run it".to_string(), "do not run it".to_string()];
     if request.scopes.contains(&Scope::Session) {
         choices.insert(1, "run it, and the like in this session".to_string());

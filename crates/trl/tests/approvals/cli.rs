@@ -7,7 +7,7 @@ use trl_testkit::{Daemon, Terminal, eventually};
 
 use super::{builder, daemon, next_request, subscribe};
 
-fn trl(daemon: &Daemon, args: &[&str]) -> Output {
+pub(super) fn trl(daemon: &Daemon, args: &[&str]) -> Output {
     let mut command = daemon.command();
     command.arg("--socket").arg(daemon.socket()).args(args);
     command.stdin(Stdio::null()).output().unwrap()
@@ -19,7 +19,7 @@ fn begin(daemon: &Daemon, args: &[&str]) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
@@ -56,7 +56,7 @@ fn a_no_comes_with_its_reason_and_coming_too_late_is_said() {
 }
 
 /// A person at a terminal of another daemon.
-fn person(there: &Daemon, daemon: &Daemon) -> Terminal {
+pub(super) fn person(there: &Daemon, daemon: &Daemon) -> Terminal {
     let config = daemon.dir().join("config").display().to_string();
     let socket = daemon.socket().display().to_string();
     let argv = [

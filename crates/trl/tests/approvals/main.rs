@@ -7,6 +7,7 @@ mod cli;
 mod fresh;
 mod later;
 mod names;
+mod painted;
 mod requests;
 mod restart;
 mod roles;

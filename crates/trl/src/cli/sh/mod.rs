@@ -23,7 +23,7 @@ mod variables;
 mod words;
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -37,6 +37,7 @@ use self::streams::Seat;
 use self::variables::Variables;
 use self::words::{Dialect, Task, Words};
 use super::failure::Failure;
+use super::print;
 use crate::client::{self, ClientError, ReachError};
 use crate::config::{Config, Flags};
 
@@ -272,6 +273,6 @@ fn fail(failure: &Failure, code: u8) -> u8 {
 /// A word of ours between the command's.
 fn say(note: &str) {
     if !is_set(QUIET) {
-        let _unseen = writeln!(io::stderr(), "trl: {note}");
+        print::note(&format!("trl: {note}"));
     }
 }
