@@ -303,7 +303,7 @@ fn self_test(rule: &RuleSpec, entries: &[Entry]) -> Vec<String> {
     let missed = rule.matches.iter().filter(|text| !decides(&alone, text));
     let caught = rule.not_match.iter().filter(|text| decides(&alone, text));
     missed
-        .map(|text| format!("`match` has `{text}`, which it does not decide"))
-        .chain(caught.map(|text| format!("`not_match` has `{text}`, which it decides")))
+        .map(|text| format!("`match` has `{}`, which it does not decide", one_line(text)))
+        .chain(caught.map(|text| format!("`not_match` has `{}`, which it decides", one_line(text))))
         .collect()
 }

@@ -4,14 +4,15 @@
 //!    stand for gigabytes.
 //! 2. What has the wrong shape is one error: the reader stops there. What has the right shape and makes no sense is a list
 //!    ([`super::check`]).
-//! 3. No error repeats a value: the file may hold what its author would not show.
+//! 3. No error repeats a value: the file may hold what its author would not show. Names that it quotes are [`Untrusted`]: whatever
+//!    the file says, each part of an error is one line of bounded length.
 
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy};
 use serde_saphyr::{DefaultMessageFormatter, Error as YamlError, MessageFormatter, Options};
 use sha2::{Digest, Sha256};
 use trl_proto::case::{CaseError, CaseSpec};
-use trl_proto::{one_line, unknown_name};
+use trl_proto::{Untrusted, one_line, unknown_name};
 
 use super::{check, locate};
 
@@ -19,9 +20,17 @@ use super::{check, locate};
 pub const LARGEST: usize = 256 << 10;
 /// A case has five levels: `approval`, `rules`, a rule, a list, a word.
 const DEEPEST: usize = 12;
+/// Characters of a message, a hint or a path of fields. Lists of known names are the longest.
+const LONGEST_PART: usize = 1000;
+/// Of a message of the parser's own, which may quote the file.
+const LONGEST_FOREIGN: usize = 120;
 
 /// Reads `bytes` as the case called `id`, where that is known.
 pub fn parse(bytes: &[u8], id: Option<&str>) -> Result<CaseSpec, Vec<CaseError>> {
+    read(bytes, id).map_err(|errors| errors.into_iter().map(fit).collect())
+}
+
+fn read(bytes: &[u8], id: Option<&str>) -> Result<CaseSpec, Vec<CaseError>> {
     let text = text(bytes).map_err(|error| vec![error])?;
     let spec: Option<CaseSpec> =
         serde_saphyr::from_str_with_options(text, options()).map_err(|error| vec![explain(&error, text)])?;
@@ -29,6 +38,12 @@ pub fn parse(bytes: &[u8], id: Option<&str>) -> Result<CaseSpec, Vec<CaseError>>
     let spec = spec.ok_or_else(|| vec![empty()])?;
     let faults = check::faults(&spec, id);
     if faults.is_empty() { Ok(spec) } else { Err(locate::place(text, faults)) }
+}
+
+/// The error with every part of it fit to be printed.
+fn fit(error: CaseError) -> CaseError {
+    let fit = |text: String| Untrusted::new(&text).most(LONGEST_PART).to_string();
+    CaseError { field: error.field.map(fit), message: fit(error.message), hint: error.hint.map(fit), ..error }
 }
 
 /// SHA-256, in hexadecimal.
@@ -96,12 +111,10 @@ fn explain(error: &YamlError, text: &str) -> CaseError {
 fn words(error: &YamlError) -> (String, Option<String>) {
     let alone = |message: String| (message, None);
     match error {
-        YamlError::SerdeUnknownField { field, expected, .. } => {
-            alone(unknown_name("field", &one_line(field), expected))
-        }
+        YamlError::SerdeUnknownField { field, expected, .. } => alone(unknown_name("field", field, expected)),
         YamlError::SerdeUnknownVariant { variant, expected, .. } => {
             let hint = format!("write one of {}", expected.join(", "));
-            (unknown_name("value", &one_line(variant), expected), Some(hint))
+            (unknown_name("value", variant, expected), Some(hint))
         }
         YamlError::SerdeMissingField { field, .. } => alone(format!("`{field}` is missing")),
         YamlError::DuplicateMappingKey { key, .. } => match key {
@@ -131,17 +144,15 @@ fn words(error: &YamlError) -> (String, Option<String>) {
             BudgetBreach::Documents { .. } => alone("a file holds one case".into()),
             _ => alone("the file says too much for a case".into()),
         },
-        other => alone(without_control(&DefaultMessageFormatter.format_message(other))),
+        other => {
+            let message = DefaultMessageFormatter.format_message(other);
+            alone(Untrusted::new(&message).most(LONGEST_FOREIGN).to_string())
+        }
     }
 }
 
 fn repeated() -> (String, Option<String>) {
     ("anchors, aliases and merge keys are not read".into(), Some("write it out".into()))
-}
-
-/// Replaces control characters: the parser's own messages may quote the file.
-fn without_control(message: &str) -> String {
-    message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// serde's names for types in words of YAML.
@@ -174,6 +185,7 @@ fn found(serde: &str) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use trl_proto::untrusted::is_invisible;
 
     use super::*;
 
@@ -241,6 +253,34 @@ mod tests {
         {
             let errors = parse(text.as_bytes(), None).unwrap_err();
             assert!(!format!("{errors:?}").contains("hunter2"), "{errors:?}");
+        }
+    }
+
+    #[test]
+    fn quoted_text_is_one_bounded_line() {
+        let (long, tricks) = ("x".repeat(100_000), "a\\u202e\\e[2J\\nb");
+        for text in [
+            format!("{long}: 1\n"),
+            format!("{long}: 1\n{long}: 2\n"),
+            format!("\"{tricks}\": 1\n"),
+            format!("env: {{\"{tricks}\": 1}}\n"),
+            format!("labels: {{\"{tricks}=\": 1}}\n"),
+            format!("env: {{\"{long}\": 1, \"{long}\": 2}}\n"),
+            format!("sandbox: \"{tricks}{long}\"\n"),
+            format!("working_dir: \"{{{tricks}{long}}}\"\n"),
+            format!("id: \"{tricks}\"\n"),
+            format!("approval: {{rules: [{{allow: [ls], match: [\"{tricks}{long}\"]}}]}}\n"),
+            format!("approval: {{rules: [{{allow: [\"{tricks}{long} (\"]}}]}}\n"),
+            format!("!{long} x\n"),
+            format!("id: *{long}\n"),
+        ] {
+            for error in parse(text.as_bytes(), Some("x")).unwrap_err() {
+                let parts = [Some(error.message.clone()), error.field.clone(), error.hint.clone()];
+                for part in parts.into_iter().flatten() {
+                    assert!(part.chars().count() <= LONGEST_PART + 3, "{:.60}: {}", text, part.len());
+                    assert!(!part.chars().any(is_invisible), "{text:.60}: {part}");
+                }
+            }
         }
     }
 
