@@ -1,5 +1,6 @@
 // A command that a person has to say yes to. Takes the operator's token, and rules that ask (docs/approvals.md). Tests run this.
 
+use trl_client::proto::Untrusted;
 use trl_client::proto::exec::Approval;
 use trl_client::proto::hitl::Scope;
 use trl_client::{Answer, Client, ClientError, Command};
@@ -16,7 +17,8 @@ async fn main() -> Result<(), ClientError> {
         return Ok(());
     };
     let request = operator.approvals().get(&request_id).await?;
-    println!("{} is {:?}", request.command, request.state);
+    // Text of an agent could act on the terminal, or hide a part of itself.
+    println!("{} is {:?}", Untrusted::new(&request.command), request.state);
     // An answer quotes the digest of what was shown, so nobody approves what they did not see.
     let settled = operator.approvals().respond(&request, Answer::approve(Scope::Once)).await?;
     println!("{:?}", settled.state);

@@ -87,3 +87,22 @@ fn who_is_no_person_at_a_terminal_is_told_where_to_approve() {
     assert!(out(&said).contains("answer: yes") && out(&said).contains("refused"), "{}", out(&said));
     assert!(err(&said).contains("waiting for approval: trl approve r-"), "{}", err(&said));
 }
+
+/// A program that reads the answer gets it exactly; a terminal is given nothing to act on.
+#[test]
+fn an_answer_paints_no_terminal() {
+    let (daemon, there) = (daemon(), Daemon::start(env!("CARGO_BIN_EXE_trl")));
+    let message = "say a\x1b[8m\u{202e}b\nthink c\x1b[2J\u{3164}d\ntool e\x1b]0;x\x07\u{a0}f\nsay g";
+    let piped = chat(&daemon, &["--case", "coder", message], "");
+    assert!(out(&piped).contains("a\x1b[8m\u{202e}b"), "{}", out(&piped));
+    assert!(!err(&piped).contains(['\x1b', '\u{3164}', '\u{a0}']), "{}", err(&piped));
+    let (work, socket) = (daemon.dir().dir("work"), daemon.socket().display().to_string());
+    let argv = [env!("CARGO_BIN_EXE_trl"), "--socket", &socket, "chat", "--case", "coder", message];
+    let mut person = there.terminal(json!({"argv": argv, "working_dir": work, "cols": 120, "rows": 40}));
+    person.ended();
+    let screen = person.screen();
+    for seen in ["a⟨U+001B⟩[8m⟨U+202E⟩b", "c⟨U+001B⟩[2J⟨U+3164⟩d", "e⟨U+001B⟩]0;x⟨U+0007⟩⟨U+00A0⟩f", "g"]
+    {
+        assert!(screen.contains(seen), "{seen}: {screen}");
+    }
+}
