@@ -504,3 +504,50 @@ test.each([
   }
   await visitor.leave();
 });
+
+test("nothing is approved before all of it was on the screen", async () => {
+  const visitor = await Visitor.arrive(daemon, "/approvals");
+  const { page } = visitor;
+  const lines = Array.from({ length: 150 }, (_, n) => `echo line-${n}`).join("\n");
+  const command = `echo fine\n${"\n".repeat(300)}${lines}\ntouch made-long`;
+  const asked = await askAnew(daemon, "long", command);
+  const one = page.getByRole("article");
+  await one.getByText("452 lines, 300 of them empty").waitFor();
+  await one.getByText("⟨300 empty lines⟩").waitFor();
+  await one.focus();
+  await page.keyboard.press("a");
+  await one.getByText("Read on first").waitFor();
+  // Whoever jumps to the end has not seen what is between.
+  await page.keyboard.press("End");
+  await one.getByRole("button", { name: "Approve once" }).click();
+  expect(made("made-long")).toBe(false);
+  // Each time it goes on where nothing was seen yet.
+  await expect
+    .poll(async () => {
+      await one.focus();
+      await page.keyboard.press("a");
+      return page.getByText("You approved it.").count();
+    })
+    .toBeGreaterThan(0);
+  expect(await code(asked)).toBe(0);
+  expect(made("made-long")).toBe(true);
+  await visitor.leave();
+});
+
+test("names, directories and commands show what would not be seen", async () => {
+  const visitor = await Visitor.arrive(daemon, "/approvals");
+  const { page } = visitor;
+  const tricks = "\u202e\u200b\u3164\u2800\u00a0\ufe0f\u034f\u115f\u00ad\uffa0\u{e0041}";
+  const id = await session(daemon, `painted${tricks}`);
+  await ask(daemon, id, `touch made # ${tricks}x\u001b[8m`);
+  const one = page.getByRole("article");
+  await one.getByText("touch made # ⟨U+202E⟩").first().waitFor();
+  const unseen = /[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800\u00a0]|\p{Cc}(?<![\n\t])/u;
+  for (const path of ["/approvals", "/sessions", `/sessions/${id}`]) {
+    await page.goto(`${daemon.address}${path}`);
+    await page.getByText("⟨U+202E⟩").first().waitFor();
+    const html = await page.evaluate(() => document.body.outerHTML.replaceAll("&nbsp;", "\u00a0"));
+    expect(unseen.exec(html)?.[0].codePointAt(0), path).toBeUndefined();
+  }
+  await visitor.leave();
+});

@@ -1932,6 +1932,8 @@ export type ScreenParams = {
 export type Segment = {
   /** Its bytes in `command`; absent when it does not stand there literally. */
   at?: Range | null | undefined;
+  /** The commands that stand in a text that cannot be taken apart, as far as they can be read. */
+  parts?: string[] | undefined;
   /** Why, for people. */
   reason?: string | null | undefined;
   /** The rule that decided, as the case has it. */

@@ -11,6 +11,7 @@ use trl_proto::hitl::{Segment, Verdict};
 
 use crate::file::{Place, is_a_socket};
 use crate::judge::{Judge, Ruling};
+use crate::literal::parts;
 use crate::pattern::FS_WRITE;
 use crate::plain::{Command, Direction, Split, Word};
 use crate::rules::{RuleSet, stricter};
@@ -55,7 +56,8 @@ pub fn decide(rules: &RuleSet, scene: Scene<'_>, command: &str) -> Judgement {
         Split::Plain(commands) => commands,
         Split::Opaque(opaque) => {
             let ruling = judge.opaque(command, opaque.why);
-            return conclude(vec![segment(command, Some(0..command.len()), ruling)], Vec::new());
+            let whole = segment(command, Some(0..command.len()), ruling);
+            return conclude(vec![Segment { parts: parts(command), ..whole }], Vec::new());
         }
     };
     let mut segments = Vec::with_capacity(commands.len());
@@ -214,6 +216,7 @@ fn segment(text: &str, at: Option<Range<usize>>, ruling: Ruling) -> Segment {
         rule: ruling.rule,
         reason: ruling.reason,
         would_allow: ruling.grant,
+        parts: Vec::new(),
     }
 }
 

@@ -80,6 +80,8 @@ impl Sum {
         self.optional(segment.rule.as_deref());
         self.optional(segment.reason.as_deref());
         self.optional(segment.would_allow.as_deref());
+        self.count(segment.parts.len());
+        segment.parts.iter().for_each(|part| self.text(part));
     }
 
     fn end(self) -> String {
@@ -120,6 +122,7 @@ mod tests {
             rule: None,
             reason: None,
             would_allow: None,
+            parts: Vec::new(),
         };
         let base = shown("ls", &[], &[]);
         let (one, two) = (["ab".to_string(), String::new()], ["a".to_string(), "b".to_string()]);
@@ -142,7 +145,8 @@ mod tests {
             Segment { verdict: Verdict::Deny, ..segment.clone() },
             Segment { rule: Some("x".into()), ..segment.clone() },
             Segment { reason: Some("x".into()), ..segment.clone() },
-            Segment { would_allow: Some("x".into()), ..segment },
+            Segment { would_allow: Some("x".into()), ..segment.clone() },
+            Segment { parts: vec!["x".into()], ..segment },
         ] {
             digests.push(shown("ls", &[], &[changed]).digest());
         }

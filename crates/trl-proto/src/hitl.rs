@@ -94,6 +94,9 @@ pub struct Segment {
     /// The prefix that a yes for the session or for always would allow from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub would_allow: Option<String>,
+    /// The commands that stand in a text that cannot be taken apart, as far as they can be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
 }
 
 /// What a name in a command stands for.

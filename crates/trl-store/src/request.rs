@@ -76,7 +76,7 @@ impl Redact for NewRequest {
         }
         for segment in &mut request.segments {
             let more = segment.rule.iter_mut().chain(&mut segment.reason).chain(&mut segment.would_allow);
-            with.strings(more.chain([&mut segment.text]));
+            with.strings(more.chain(&mut segment.parts).chain([&mut segment.text]));
         }
     }
 }

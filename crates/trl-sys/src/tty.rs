@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use rustix::fs::{Mode, OFlags};
-use rustix::termios::{OptionalActions, Termios};
+use rustix::termios::{OptionalActions, QueueSelector, Termios};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -75,6 +75,11 @@ impl Tty {
     pub fn size(&self) -> Option<Size> {
         let size = rustix::termios::tcgetwinsize(&self.fd.get_ref().0).ok()?;
         Some(Size { cols: size.ws_col, rows: size.ws_row })
+    }
+
+    /// Forgets what was typed and not read yet.
+    pub fn discard(&self) -> io::Result<()> {
+        Ok(rustix::termios::tcflush(&self.fd.get_ref().0, QueueSelector::IFlush)?)
     }
 
     /// As it was before.

@@ -8,6 +8,7 @@ import { Button } from "../ui/Button";
 import { ago, useNow } from "../ui/time";
 import { AnswerForm } from "./AnswerForm";
 import { FateLine } from "./FateLine";
+import { folded, lineCount } from "./folding";
 import {
   clock,
   isEditable,
@@ -22,6 +23,7 @@ import {
 } from "./inbox";
 import { approvals, type Answer } from "./requests";
 import { SecretsForm } from "./SecretsForm";
+import { useSeen } from "./useSeen";
 
 /** From here on the time that is left is shown as urgent. */
 const URGENT_MS = 60_000;
@@ -41,6 +43,9 @@ export function RequestCard({ item, mayAnswer }: { item: Item; mayAnswer: boolea
   const card = useRef<HTMLElement>(null);
   /** What was answered, should it have to be said again. */
   const [given, setGiven] = useState<Answer | null>(null);
+  const { element, goOn: readOn } = useSeen();
+  /** There was more to read when an answer was given. */
+  const [isHeld, setHeld] = useState(false);
   const offered = yes.filter(({ scope }) => request.scopes.includes(scope));
   const isOpen = mayAnswer && isWaiting(item);
   const isReady = isOpen && fate.kind !== "sending" && fate.kind !== "secrets";
@@ -54,14 +59,20 @@ export function RequestCard({ item, mayAnswer }: { item: Item; mayAnswer: boolea
     setGiven(what);
     void approvals.answer(request, what).then(goOn);
   };
+  /** No yes to what was not on the screen: then the rest is shown, and nothing else is done. */
+  const afterReading = (act: () => void) => {
+    const isWhole = readOn();
+    setHeld(!isWhole);
+    if (isWhole) act();
+  };
   const goOn = ({ kind }: Fate) => {
     if (kind === "settled" || kind === "gone") focusNext(card.current);
   };
   const press = (event: KeyboardEvent) => {
     if (event.target !== card.current || event.ctrlKey || event.metaKey || event.altKey || !isReady) return;
     const chosen = offered.find(({ key }) => key === event.key);
-    if (chosen !== undefined) answer({ decision: "approve", scope: chosen.scope });
-    else if (event.key === "e" && isEditable(request)) setMode("edit");
+    if (chosen !== undefined) afterReading(() => answer({ decision: "approve", scope: chosen.scope }));
+    else if (event.key === "e" && isEditable(request)) afterReading(() => setMode("edit"));
     else if (event.key === "r") setMode("reject");
     else return;
     event.preventDefault();
@@ -77,8 +88,10 @@ export function RequestCard({ item, mayAnswer }: { item: Item; mayAnswer: boolea
       onKeyDown={press}
     >
       <Head request={request} isWaiting={isWaiting(item)} />
-      <Command request={request} />
-      <Parts request={request} />
+      <div ref={element} className="request-shown">
+        <Command request={request} />
+        <Parts request={request} />
+      </div>
       {isOpen && fate.kind === "secrets" && given !== null && (
         <SecretsForm
           names={fate.names}
@@ -101,14 +114,18 @@ export function RequestCard({ item, mayAnswer }: { item: Item; mayAnswer: boolea
               kind={at === 0 ? "primary" : "plain"}
               disabled={!isReady}
               aria-keyshortcuts={key}
-              onClick={() => answer({ decision: "approve", scope })}
+              onClick={() => afterReading(() => answer({ decision: "approve", scope }))}
             >
               {t(label)}
               <kbd aria-hidden="true">{key.toUpperCase()}</kbd>
             </Button>
           ))}
           {isEditable(request) && (
-            <Button disabled={!isReady} aria-keyshortcuts="e" onClick={() => setMode("edit")}>
+            <Button
+              disabled={!isReady}
+              aria-keyshortcuts="e"
+              onClick={() => afterReading(() => setMode("edit"))}
+            >
               {t("approvals.edit")}
               <kbd aria-hidden="true">E</kbd>
             </Button>
@@ -137,6 +154,11 @@ export function RequestCard({ item, mayAnswer }: { item: Item; mayAnswer: boolea
           onCancel={look}
           onSubmit={(reason) => answer({ decision: "reject", reason })}
         />
+      )}
+      {isHeld && (
+        <p role="status" className="warn-text">
+          {t("approvals.readOn")}
+        </p>
       )}
       <FateLine fate={fate} />
     </article>
@@ -191,20 +213,34 @@ function Countdown({ request, now }: { request: ApprovalRequest; now: number }):
 }
 
 function Command({ request }: { request: ApprovalRequest }): JSX.Element {
+  const t = useT();
+  const { lines, empty } = lineCount(request.command);
+  const found = pieces(request.command, request.segments);
+  const words = {
+    empty: (n: number) => t("approvals.emptyLines", { n }),
+    spaces: (n: number) => t("approvals.spaces", { n }),
+  };
   return (
-    <pre className="request-command" tabIndex={0}>
-      {pieces(request.command, request.segments).map(({ text, verdict }, at) =>
-        verdict === null || verdict === "allow" ? (
-          <span key={at} className={verdict ?? "between"}>
-            {text}
-          </span>
-        ) : (
-          <mark key={at} className={verdict}>
-            {text}
-          </mark>
-        ),
+    <>
+      {lines > 1 && (
+        <p className="muted small">
+          {t(empty > 0 ? "approvals.linesEmpty" : "approvals.lines", { n: lines, empty })}
+        </p>
       )}
-    </pre>
+      <pre className="request-command" tabIndex={0}>
+        {found.map(({ text, verdict }, at) =>
+          verdict === null || verdict === "allow" ? (
+            <span key={at} className={verdict ?? "between"}>
+              {folded(text, words, found[at - 1]?.text)}
+            </span>
+          ) : (
+            <mark key={at} className={verdict}>
+              {folded(text, words, found[at - 1]?.text)}
+            </mark>
+          ),
+        )}
+      </pre>
+    </>
   );
 }
 
@@ -282,17 +318,32 @@ function Decide({ request }: { request: ApprovalRequest }): JSX.Element {
     <div>
       <dt>{t("approvals.decide")}</dt>
       <dd>
-        {parts.map(({ text, verdict, reason, rule }, at) => (
+        {parts.map(({ text, verdict, reason, rule, parts: inner = [] }, at) => (
           <div key={at} className="request-part">
             <span className={verdict === "deny" ? "badge bad" : "badge warn"}>
               {t(verdict === "deny" ? "approvals.deny" : "approvals.ask")}
             </span>
             {text === request.command ? <span>{t("approvals.whole")}</span> : <code>{text}</code>}
             {(reason ?? rule) != null && <span className="muted">{reason ?? rule}</span>}
+            {inner.length > 0 && <Inner parts={inner} />}
           </div>
         ))}
       </dd>
     </div>
+  );
+}
+
+/** The commands that stand in a text which could not be taken apart. */
+function Inner({ parts }: { parts: readonly string[] }): JSX.Element {
+  const t = useT();
+  return (
+    <ul className="request-inner" aria-label={t("approvals.inner")}>
+      {parts.map((part) => (
+        <li key={part}>
+          <code>{part}</code>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -2289,6 +2289,8 @@ class Segment(_Segment, total=False):
     """One simple command of a command line, as the rules see it."""
     at: Optional["Range"]
     """Its bytes in `command`; absent when it does not stand there literally."""
+    parts: List[str]
+    """The commands that stand in a text that cannot be taken apart, as far as they can be read."""
     reason: Optional[str]
     """Why, for people."""
     rule: Optional[str]

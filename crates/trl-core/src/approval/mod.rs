@@ -109,6 +109,7 @@ impl Judgement {
             rule: None,
             reason: None,
             would_allow: None,
+            parts: Vec::new(),
         };
         Self { verdict: Verdict::Ask, segments: vec![segment], names: Vec::new(), reason: None }
     }

@@ -134,6 +134,7 @@ impl Rules {
             rule: None,
             reason: None,
             would_allow: None,
+            parts: Vec::new(),
         };
         let allowed = trl_policy::Judgement {
             verdict: Verdict::Allow,

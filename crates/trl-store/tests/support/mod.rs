@@ -64,6 +64,7 @@ pub(crate) fn request(session: &SessionId, mode: Mode) -> NewRequest {
             rule: None,
             reason: None,
             would_allow: Some("git push".into()),
+            parts: Vec::new(),
         }],
         working_dir: "/src".into(),
         runtime: "host".into(),

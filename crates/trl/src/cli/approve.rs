@@ -1,19 +1,20 @@
 //! `trl approve` and `trl reject`: a person answers what waits. For the operator only.
 //!
 //! 1. With ids: those, at once.
-//! 2. At a terminal without ids: one after the other, oldest first, each answered with one key; then it waits for more.
+//! 2. At a terminal without ids: one after the other, oldest first, each shown whole ([`card`]) and answered with one key; then
+//!    it waits for more.
 //! 3. Otherwise: the list.
 
 use std::io::IsTerminal;
 
 use trl_client::{Answer, Approvals};
 use trl_proto::event::{Kind, SubscribeParams, Subscribed};
-use trl_proto::hitl::{
-    ApprovalBoundary, ApprovalRequest, Decision, RequestList, RequestListParams, Scope, Verdict,
-};
+use trl_proto::hitl::{ApprovalRequest, Decision, RequestList, RequestListParams, Scope};
 use trl_proto::{Method, RequestId, Untrusted, by_name};
+use trl_sys::pty::Size;
 use trl_sys::tty::Tty;
 
+use super::card;
 use super::failure::Failure;
 use super::print::{self, Format, Output};
 use super::session::ago;
@@ -22,6 +23,14 @@ use crate::client::{self, Auth, ClientError, Connection, Pushes, Start};
 use crate::config::Config;
 
 const HELP: &str = "y yes, once   s yes, for this session   a always   e edit   n no   r no, with a reason   k later   q leave";
+
+const MORE: &str = "space shows more   n no   r no, with a reason   k later   q leave";
+
+/// Of a terminal that does not say how large it is.
+const USUAL: Size = Size { cols: 80, rows: 24 };
+
+/// Characters of a command in the list.
+const LISTED: usize = 60;
 
 /// ^C and ^D.
 const INTERRUPT: u8 = 3;
@@ -107,13 +116,13 @@ async fn list(requests: &Approvals, output: Output) -> Result<(), Failure> {
             place(&request),
             ago(&request.created_at),
             request.working_dir,
-            request.command,
+            card::brief(&request.command, LISTED),
         ]);
     }
     print::text(&table.render())
 }
 
-fn place(request: &ApprovalRequest) -> String {
+pub(super) fn place(request: &ApprovalRequest) -> String {
     let session = request.session_id.as_ref().map(ToString::to_string);
     let id = session.or(request.terminal_id.as_ref().map(ToString::to_string)).unwrap_or_default();
     request.session_name.clone().unwrap_or(id)
@@ -140,14 +149,15 @@ async fn go_through(client: &Connection, mut pushes: Pushes) -> Result<u8, Failu
             continue;
         };
         waits = false;
-        print::text(&describe(&request))?;
-        match ask(&request).await? {
+        match review(&request).await? {
             Reply::Leave => return Ok(0),
             Reply::Later => later.push(request.request_id),
             Reply::Say(answer) => match requests.respond(&request, answer).await {
                 Ok(settled) => print::text(&format!("   {}\n\n", outcome(&settled)))?,
                 // Somebody else was faster, or it has expired: that is news, not a failure.
-                Err(ClientError::Refused(error)) => print::text(&format!("   {}\n\n", Untrusted::new(&error.message)))?,
+                Err(ClientError::Refused(error)) => {
+                    print::text(&format!("   {}\n\n", Untrusted::new(&error.message)))?
+                }
                 Err(error) => return Err(error.into()),
             },
         }
@@ -160,12 +170,47 @@ pub(super) enum Reply {
     Leave,
 }
 
-/// One key; those that need more words read a line.
-pub(super) async fn ask(request: &ApprovalRequest) -> Result<Reply, Failure> {
-    print::line(HELP)?;
+/// Shows all of a request on the terminal, page by page, and reads the answer. Nothing is approved by a key before the last page
+/// was shown, and keys that were pressed before the first one count for nothing.
+pub(super) async fn review(request: &ApprovalRequest) -> Result<Reply, Failure> {
+    let tty = Tty::take()?;
+    let size = tty.size().filter(|size| size.cols > 0 && size.rows > 0).unwrap_or(USUAL);
+    tty.discard()?;
+    drop(tty);
+    let below = card::rows(HELP, size).len().max(card::rows(MORE, size).len()) + 1;
+    let pages = card::pages(&card::lines(request), size, below);
+    for (at, page) in pages.iter().enumerate() {
+        print::to_terminal(page)?;
+        if at + 1 < pages.len() {
+            print::to_terminal(&[format!("── page {} of {}: {MORE}", at + 1, pages.len())])?;
+            if let Some(reply) = turn().await? {
+                return Ok(reply);
+            }
+        }
+    }
+    ask(request).await
+}
+
+/// On to the next page, or an answer that needs no more of them.
+async fn turn() -> Result<Option<Reply>, Failure> {
     loop {
-        let key = read_key().await?;
-        return Ok(match key {
+        match read_key().await? {
+            b' ' | b'\r' => return Ok(None),
+            b'y' | b's' | b'a' | b'e' => print::to_terminal(&["   read all of it first: space shows more"])?,
+            b'n' => return Ok(Some(Reply::Say(Answer::reject(None)))),
+            b'r' => return Ok(Some(Reply::Say(Answer::reject(read_line("reason: ")?)))),
+            b'k' => return Ok(Some(Reply::Later)),
+            b'q' | INTERRUPT | END => return Ok(Some(Reply::Leave)),
+            _ => {}
+        }
+    }
+}
+
+/// One key; those that need more words read a line.
+async fn ask(request: &ApprovalRequest) -> Result<Reply, Failure> {
+    print::to_terminal(&[HELP])?;
+    loop {
+        return Ok(match read_key().await? {
             b'y' => Reply::Say(Answer::approve(Scope::Once)),
             b's' if request.scopes.contains(&Scope::Session) => Reply::Say(Answer::approve(Scope::Session)),
             b'a' if request.scopes.contains(&Scope::Always) => Reply::Say(Answer::approve(Scope::Always)),
@@ -178,7 +223,7 @@ pub(super) async fn ask(request: &ApprovalRequest) -> Result<Reply, Failure> {
             b'k' => Reply::Later,
             b'q' | INTERRUPT | END => Reply::Leave,
             b's' | b'a' => {
-                print::line("   this one can only be approved once")?;
+                print::to_terminal(&["   this one can only be approved once"])?;
                 continue;
             }
             _ => continue,
@@ -196,44 +241,11 @@ async fn read_key() -> Result<u8, Failure> {
 
 /// None when it is empty.
 fn read_line(prompt: &str) -> Result<Option<String>, Failure> {
-    print::text(prompt)?;
+    print::prompt(prompt)?;
     let mut line = String::new();
     std::io::stdin().read_line(&mut line)?;
     let line = line.trim_end_matches('\n');
     Ok((!line.is_empty()).then(|| line.to_string()))
-}
-
-/// What a person has to know before they say yes: lines, each with a break. All of it is text of others.
-pub(super) fn describe(request: &ApprovalRequest) -> String {
-    let (place, dir) = (place(request), &request.working_dir);
-    let mut text =
-        format!("\n── {} ── {} in {}\n", request.request_id, Untrusted::new(&place), Untrusted::new(dir));
-    for line in Untrusted::new(&request.command).lines() {
-        text.push_str(&format!("   {line}\n"));
-    }
-    for segment in &request.segments {
-        let sign = match segment.verdict {
-            Verdict::Allow => "ok  ",
-            Verdict::Ask => "ask ",
-            Verdict::Deny => "DENY",
-        };
-        let why = segment.reason.as_deref().map(|why| format!("  ({})", Untrusted::new(why)));
-        text.push_str(&format!("   {sign} {}{}\n", Untrusted::new(&segment.text), why.unwrap_or_default()));
-    }
-    for executable in &request.executables {
-        let path = executable.path.as_deref().unwrap_or(&executable.what);
-        text.push_str(&format!("        {} is {}\n", Untrusted::new(&executable.name), Untrusted::new(path)));
-    }
-    let allows: Vec<&str> = request.segments.iter().filter_map(|s| s.would_allow.as_deref()).collect();
-    if !allows.is_empty() && request.scopes.len() > 1 {
-        text.push_str(&format!("   s and a would allow: {}\n", Untrusted::new(&allows.join(", "))));
-    }
-    let boundary = match request.approval_boundary {
-        ApprovalBoundary::Enforced => "held to it by the kernel",
-        ApprovalBoundary::Advisory => "advisory: nothing but these rules holds it",
-    };
-    let (by, ago) = (Untrusted::new(&request.origin), ago(&request.created_at));
-    text + &format!("   asked by {by} {ago} ago, {boundary}\n")
 }
 
 pub(super) fn outcome(request: &ApprovalRequest) -> String {

@@ -273,8 +273,7 @@ impl Chat {
             return Ok(());
         }
         self.end_line();
-        print::notes(&approve::describe(&request));
-        match approve::ask(&request).await? {
+        match approve::review(&request).await? {
             Reply::Later | Reply::Leave => {
                 self.aside(&format!("trl: waits on: trl approve {}", request.request_id));
             }
@@ -351,10 +350,7 @@ impl Chat {
                 let message = done.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
                 say(&format!("trl: {message}"));
                 let words = done.error.as_ref().and_then(|error| error.details.get("stderr")?.as_str());
-                words
-                    .into_iter()
-                    .flat_map(str::lines)
-                    .for_each(|line| say(&format!("  | {line}")));
+                words.into_iter().flat_map(str::lines).for_each(|line| say(&format!("  | {line}")));
                 UNAVAILABLE
             }
             StopReason::Interrupted => {

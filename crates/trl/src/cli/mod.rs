@@ -13,6 +13,7 @@
 mod approve;
 mod attach;
 mod call;
+mod card;
 mod case;
 mod chat;
 mod checkpoint;

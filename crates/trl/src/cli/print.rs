@@ -3,7 +3,8 @@
 //! What others wrote (agents, programs, files) does nothing to a terminal and hides nothing on it:
 //! 1. [`line`], [`text`], [`reply`] and [`note`] print everything as [`Untrusted`] text.
 //! 2. [`value`], [`passage`] and [`json`] do so at a terminal; a program that reads them gets them exactly.
-//! 3. [`exact`] is for documents of our own, and for text that was made fit before.
+//! 3. [`to_terminal`] prints as [`line`] does, and nowhere but on the terminal.
+//! 4. [`exact`] is for documents of our own, and for text that was made fit before.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -68,6 +69,22 @@ pub(super) fn note(line: &str) {
 /// Lines on stderr, as [`text`].
 pub(super) fn notes(text: &str) {
     warn(&lines(text));
+}
+
+/// Lines on the terminal itself, wherever stdout and stderr go: what an approver answers has to be on the screen.
+pub(super) fn to_terminal(lines: &[impl AsRef<str>]) -> Result<(), Failure> {
+    let text: String = lines.iter().map(|line| format!("{}\n", Untrusted::new(line.as_ref()))).collect();
+    draw(&text)
+}
+
+/// The beginning of a line that is typed at the terminal.
+pub(super) fn prompt(words: &str) -> Result<(), Failure> {
+    draw(words)
+}
+
+fn draw(text: &str) -> Result<(), Failure> {
+    let mut terminal = std::fs::OpenOptions::new().write(true).open("/dev/tty")?;
+    Ok(terminal.write_all(text.as_bytes())?)
 }
 
 /// One write, so that lines of several processes do not mix.
@@ -136,9 +153,9 @@ pub(super) fn words(value: &Value) -> Option<String> {
         Value::Array(items) => Some(items.iter().filter_map(words).collect::<Vec<_>>().join(" ")),
         Value::Object(members) if members.is_empty() => None,
         Value::Object(members) => {
-            let pairs = members.iter().filter_map(|(name, value)| {
-                Some(format!("{}={}", Untrusted::new(name), words(value)?))
-            });
+            let pairs = members
+                .iter()
+                .filter_map(|(name, value)| Some(format!("{}={}", Untrusted::new(name), words(value)?)));
             Some(pairs.collect::<Vec<_>>().join(" "))
         }
         Value::Bool(_) | Value::Number(_) => Some(value.to_string()),

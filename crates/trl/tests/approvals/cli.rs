@@ -57,6 +57,10 @@ fn a_no_comes_with_its_reason_and_coming_too_late_is_said() {
 
 /// A person at a terminal of another daemon.
 pub(super) fn person(there: &Daemon, daemon: &Daemon) -> Terminal {
+    person_with_rows(there, daemon, 40)
+}
+
+pub(super) fn person_with_rows(there: &Daemon, daemon: &Daemon, rows: u16) -> Terminal {
     let config = daemon.dir().join("config").display().to_string();
     let socket = daemon.socket().display().to_string();
     let argv = [
@@ -67,7 +71,7 @@ pub(super) fn person(there: &Daemon, daemon: &Daemon) -> Terminal {
         &socket,
         "approve",
     ];
-    there.terminal(json!({"argv": argv, "cols": 120, "rows": 40}))
+    there.terminal(json!({"argv": argv, "cols": 120, "rows": rows}))
 }
 
 /// Not in containers: a container is an approval boundary, and the test expects none.

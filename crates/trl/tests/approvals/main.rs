@@ -6,6 +6,7 @@ mod cases;
 mod cli;
 mod fresh;
 mod later;
+mod long;
 mod names;
 mod painted;
 mod requests;
