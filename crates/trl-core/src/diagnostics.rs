@@ -40,10 +40,10 @@ pub fn hitl_resolved(request: &RequestId, place: &str, action: &str, state: &str
     );
 }
 
-/// A session gets the default case for want of a better one.
+/// A session gets the default case, or one that stands in for the case it was created from.
 pub fn fell_back(session: &str, reason: &str) {
     tracing::info!(
         target: "runtime.fallback.defaultConfig",
-        sessionId = session, reason, "the default case is taken"
+        sessionId = session, reason, "the file of a case of its own does not decide"
     );
 }

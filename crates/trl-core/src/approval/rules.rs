@@ -14,7 +14,7 @@ use trl_proto::approval::{ApprovalSpec, RuleSpec};
 use trl_proto::hitl::{ApprovalRequest, Executable, Scope, Segment, Verdict};
 
 use super::{Book, Doubt, Judgement, Subject, probe};
-use crate::case::Case;
+use crate::case::{self, Case};
 use crate::env::Env;
 use crate::session::spec::Spec;
 use crate::shell::Kind;
@@ -22,6 +22,15 @@ use crate::shell::kind::find_program;
 
 /// After this long without an answer a request is denied, unless the rules say otherwise.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// The rules of a case; those that are lost ask about everything.
+fn sources_of(case: &Case, spec: &ApprovalSpec) -> Vec<Source> {
+    let trust = if case.is_trusted() { Trust::Full } else { Trust::NarrowOnly };
+    let source = |spec| Source { name: case.source.display().to_string(), trust, spec };
+    let lost = (case.trust == case::Trust::Lost)
+        .then(|| source(Err("the file of the case is gone, and its rules are not on record".into())));
+    lost.into_iter().chain([source(Ok(spec.clone()))]).collect()
+}
 
 /// What holds for one session.
 #[derive(Debug)]
@@ -86,8 +95,7 @@ impl Rules {
         }
         let mut sources = self.book.sources(self.case_id().as_deref());
         if let Some((case, spec)) = self.of_case() {
-            let trust = if case.is_trusted() { Trust::Full } else { Trust::NarrowOnly };
-            sources.push(Source { name: case.source.display().to_string(), trust, spec: Ok(spec.clone()) });
+            sources.extend(sources_of(case, spec));
         }
         let granted = RuleSpec { allow: inner.granted.clone(), ..RuleSpec::default() };
         if !granted.allow.is_empty() {

@@ -7,7 +7,7 @@
 //! 3. [`pins`] remembers which files of workspaces an operator trusts, by their digests. One that is not trusted only narrows
 //!    what there is without it: [`narrow`].
 //! 4. [`request`] puts what a request asks for on top of its case.
-//! 5. [`resident`] answers "which case does this session have?".
+//! 5. [`resident`] answers "which case does this session have?"; [`recorded`] does for sessions of an earlier daemon.
 //!
 //! The approval rules of a case are carried along; they are judged elsewhere.
 
@@ -17,18 +17,20 @@ mod locate;
 pub mod narrow;
 pub mod parse;
 pub mod pins;
+pub mod recorded;
 pub mod registry;
 pub mod request;
 pub mod resident;
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use trl_proto::case::{CaseOrigin, CaseSpec};
 
 pub use self::registry::{Cases, Where};
 
 /// One version of a case, as it takes effect. It never changes: an edited file is another.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     pub id: String,
     /// What has effect: of an untrusted file with what it narrows.
@@ -42,14 +44,20 @@ pub struct Case {
     pub ignored: Vec<String>,
     /// The workspace it is in.
     pub workspace: Option<PathBuf>,
+    /// Why this stands in for what the file says: a session of an earlier daemon cannot have that.
+    #[serde(skip)]
+    pub fallback: Option<String>,
 }
 
 /// Whether all of a case takes effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Trust {
     Whole,
     /// An agent may have written it: it only narrows.
     Narrowing,
+    /// Its rules are lost: every command is asked about.
+    Lost,
 }
 
 impl Case {

@@ -259,21 +259,31 @@ impl Cases {
         let digest = parsed.digest.clone().unwrap_or_default();
         let whole = match shelf {
             Shelf::Config(_) => true,
-            Shelf::Workspace(_) => self.pins.holds(&source, &digest),
+            Shelf::Workspace(_) => self.trusts(&source, &digest),
         };
         let (spec, ignored, trust) = if whole {
             (spec.clone(), Vec::new(), Trust::Whole)
         } else {
-            let base = self.default_case()?;
-            let base = base.map(|case| case.spec.clone()).unwrap_or_default();
-            let (spec, ignored) = narrowed(&base, &self.floor, spec);
+            let (spec, ignored) = self.narrowing(spec)?;
             (spec, ignored, Trust::Narrowing)
         };
         let workspace = match shelf {
             Shelf::Config(_) => None,
             Shelf::Workspace(dir) => Some(dir.clone()),
         };
-        Ok(Case { id: id.into(), spec, source, origin: shelf.origin(), digest, trust, ignored, workspace })
+        let (id, origin, fallback) = (id.into(), shelf.origin(), None);
+        Ok(Case { id, spec, source, origin, digest, trust, ignored, workspace, fallback })
+    }
+
+    /// What an untrusted case makes of the default case, and its fields without effect.
+    pub(super) fn narrowing(&self, untrusted: &CaseSpec) -> Result<(CaseSpec, Vec<String>), Error> {
+        let base = self.default_case()?.map(|case| case.spec.clone()).unwrap_or_default();
+        Ok(narrowed(&base, &self.floor, untrusted))
+    }
+
+    /// Whether an operator trusts this version of a workspace's file.
+    pub(super) fn trusts(&self, file: &Path, digest: &str) -> bool {
+        self.pins.holds(file, digest)
     }
 
     fn info(&self, shelf: &Shelf, id: &str, parsed: &Parsed) -> CaseInfo {

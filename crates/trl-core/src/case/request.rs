@@ -315,6 +315,7 @@ mod tests {
             trust: Trust::Whole,
             ignored: Vec::new(),
             workspace: None,
+            fallback: None,
         }
     }
 

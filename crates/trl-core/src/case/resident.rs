@@ -124,6 +124,7 @@ mod tests {
             trust: Trust::Whole,
             ignored: Vec::new(),
             workspace: None,
+            fallback: None,
         })
     }
 

@@ -46,6 +46,7 @@ use self::pressure::Pressure;
 pub use self::runtimes::Leaving;
 use crate::approval::Rules;
 use crate::checkpoint::Checkpoint;
+use crate::diagnostics;
 use crate::engine::{Counters, Engine};
 use crate::seats::{Seat, Seats};
 use crate::session;
@@ -326,7 +327,8 @@ impl Manager {
         }
         let case = self.case_of(id)?;
         let mut secrets = checked_env(secrets.unwrap_or_default())?;
-        for (name, value) in case.map(|c| c.inherited_secrets(&self.engine.inherited)).unwrap_or_default() {
+        let inherited = case.as_ref().map(|case| case.inherited_secrets(&self.engine.inherited));
+        for (name, value) in inherited.unwrap_or_default() {
             secrets.entry(name).or_insert(value);
         }
         let missing: Vec<&str> =
@@ -346,6 +348,9 @@ impl Manager {
         };
         let boundary = old.boundary(&self.engine)?;
         let seat = self.admit(caller)?;
+        if let Some(why) = case.as_ref().and_then(|case| case.fallback.as_deref()) {
+            diagnostics::fell_back(id.as_str(), why);
+        }
         let session = old.reopened(Secrets::new(secrets), boundary, elsewhere);
         if let Some(from) = &from {
             checkpoints::expect(&session, from);
@@ -402,11 +407,11 @@ impl Manager {
     }
 }
 
-/// Without its case a session would have other rules.
+/// Without a case a session would have other rules.
 fn case_missing(session: &Session) -> Error {
     let case = session.spec.origin.case_id.clone().unwrap_or_default();
     Error::new(ErrorCode::CaseNotFound, format!("the session's case {case} cannot be read"))
-        .hint("`case.list` says why; put its file back, then try again")
+        .hint("put its file back, or mend the default case (see `case.list`), then try again")
         .detail("case_id", case)
 }
 

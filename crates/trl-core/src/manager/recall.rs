@@ -23,11 +23,12 @@ use trl_store::{Store, StoreError};
 use super::Manager;
 use super::housekeeping::MAX_CLOSED;
 use crate::approval::{Rules, storage};
+use crate::case::recorded::RecordedCase;
 use crate::case::{Case, Where};
 use crate::clock::Stamp;
 use crate::diagnostics;
 use crate::engine::{Counters, Engine};
-use crate::records::{APART, KIND, LIMITS, ROOT};
+use crate::records::{APART, CASE, KIND, LIMITS, ROOT};
 use crate::sandbox::Boundary;
 use crate::session::handle::{Past, Session};
 use crate::session::messages::{Ending, Manner};
@@ -88,7 +89,7 @@ impl Manager {
     pub async fn remember(&self, id: &SessionId) {
         let counters = &self.engine.counters;
         let known = self.sessions().get(id).cloned();
-        if known.as_ref().is_some_and(|session| !session.lacks_case()) {
+        if known.as_ref().is_some_and(|session| !session.awaits_case()) {
             return Counters::add(&counters.session_hits);
         }
         let Some(store) = &self.engine.store else { return };
@@ -108,7 +109,8 @@ impl Manager {
             }
             let mut sessions = self.sessions();
             // Meanwhile somebody may have opened it.
-            if !sessions.get(id).is_some_and(|now| known.is_none() || !now.lacks_case()) {
+            if !sessions.get(id).is_some_and(|now| known.is_none() || !now.awaits_case()) {
+                self.engine.residents.settle(id, session.spec.case.clone());
                 sessions.insert(id.clone(), session);
             }
         }
@@ -230,33 +232,34 @@ fn revive(engine: &Engine, record: SessionRecord) -> Arc<Session> {
     })
 }
 
-/// As it is now: the file may have changed since. One that is not there is looked for again when the session is asked for.
-fn case_of(
-    engine: &Engine,
-    session: &SessionId,
-    case: Option<&str>,
-    (workspace_id, root): (Option<&str>, &str),
-) -> Option<Arc<Case>> {
-    let path = Some(root).filter(|_| workspace_id.is_none());
-    match engine.cases.of_request(Some(case?), Where { workspace_id, path }) {
-        Ok(case) => case,
+/// None when it had none, or when nothing can stand in for it. It is looked for again when the session is asked for.
+fn case_of(engine: &Engine, record: &SessionRecord, root: &str) -> Option<Arc<Case>> {
+    let workspace_id = record.workspace_id.as_deref();
+    let recorded = RecordedCase {
+        id: record.case_id.as_deref()?,
+        digest: record.case_digest.as_deref(),
+        copy: record.spec.more.get(CASE),
+        place: Where { workspace_id, path: Some(root).filter(|_| workspace_id.is_none()) },
+    };
+    match engine.cases.recorded(&recorded) {
+        Ok(case) => Some(case),
         Err(error) => {
-            tracing::warn!(sessionId = %session, caseId = case, %error, "the case of a session cannot be read");
+            tracing::warn!(sessionId = %record.id, caseId = recorded.id, %error, "the case of a session cannot be read");
             None
         }
     }
 }
 
 fn spec_of(engine: &Engine, record: SessionRecord) -> Spec {
+    let working_dir = record.spec.working_dir.clone().unwrap_or_else(|| "/".into());
+    let root = record.spec.more.get(ROOT).and_then(|root| root.as_str()).unwrap_or(&working_dir).to_string();
+    let case = case_of(engine, &record, &root);
     let SessionRecord { id, name, owner, spec: kept, case_id, workspace_id: workspace, .. } = record;
     let path = PathBuf::from(kept.shell.unwrap_or_else(|| "/bin/sh".into()));
-    let working_dir = kept.working_dir.unwrap_or_else(|| "/".into());
-    let root = kept.more.get(ROOT).and_then(|root| root.as_str()).unwrap_or(&working_dir).to_string();
     let pass: Vec<String> = engine.settings.pass_env.iter().chain(&kept.pass_env).cloned().collect();
     let mut env = engine.inherited.base(&pass);
     env.extend(kept.env.clone());
     let sandbox = kept.sandbox.and_then(|wish| serde_json::from_value(wish).ok()).unwrap_or_default();
-    let case = case_of(engine, &id, case_id.as_deref(), (workspace.as_deref(), &root));
     let runtime = kept.runtime.filter(|name| name != HOST);
     let known = runtime.as_deref().and_then(|name| engine.runtimes.find(name).ok());
     let is_apart = kept.more.get(APART).and_then(serde_json::Value::as_bool).unwrap_or(false);

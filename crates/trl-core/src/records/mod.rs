@@ -22,7 +22,7 @@ use trl_store::{Durability, Store};
 
 pub use self::note::Beginning;
 use self::note::Note;
-pub(crate) use self::note::{APART, KIND, LIMITS, ROOT};
+pub(crate) use self::note::{APART, CASE, KIND, LIMITS, ROOT};
 use crate::engine::Counters;
 use crate::session::handle::Session;
 use crate::session::messages::Order;

@@ -64,6 +64,7 @@ pub(super) fn session(session: &Session) -> Note {
     let mut more = std::collections::BTreeMap::new();
     more.insert(ROOT.to_string(), Value::from(spec.origin.root.clone()));
     more.extend(spec.shell().map(|kind| (KIND.to_string(), Value::from(kind.name()))));
+    more.extend(spec.case.as_ref().and_then(|case| Some((CASE.to_string(), case.to_record()?))));
     more.extend(spec.elsewhere.as_ref().map(|there| (APART.to_string(), Value::from(there.is_apart))));
     more.extend(
         public.limits.as_ref().and_then(|info| Some((LIMITS.into(), serde_json::to_value(info).ok()?))),
@@ -107,6 +108,8 @@ pub(crate) const ROOT: &str = "root";
 pub(crate) const KIND: &str = "kind";
 /// Whether what runs in it can reach this daemon, which only shows when the place is reached.
 pub(crate) const APART: &str = "apart";
+/// A copy of its case, should the file be gone when the session is opened again.
+pub(crate) const CASE: &str = "case";
 /// What came of its limits.
 pub(crate) const LIMITS: &str = "limits_info";
 

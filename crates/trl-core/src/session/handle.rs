@@ -195,9 +195,16 @@ impl Session {
         }
     }
 
-    /// It was made from a case that is not there any more.
+    /// It was made from a case, and neither that nor anything in its place could be read.
     pub fn lacks_case(&self) -> bool {
         self.spec.origin.case_id.is_some() && self.spec.case.is_none()
+    }
+
+    /// It was not opened since this daemon started, and had not the file of its case when that was last looked for.
+    pub fn awaits_case(&self) -> bool {
+        let has_file = self.spec.case.as_ref().is_some_and(|case| case.fallback.is_none());
+        let was_opened = || self.inbox.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        self.spec.origin.case_id.is_some() && !has_file && !was_opened()
     }
 
     /// Says of one without processes how it ended; false when that is nothing new.

@@ -1,6 +1,7 @@
 //! What outlives the daemon: sessions, and the history of what they ran.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
+mod fallback;
 mod full;
 mod pages;
 mod restart;

@@ -240,30 +240,6 @@ fn an_engine_on_stdio_keeps_nothing_and_says_so() {
 }
 
 #[test]
-fn a_session_is_opened_again_under_its_case_or_not_at_all() {
-    let mut daemon = daemon();
-    let case = "approval: {default: allow, rules: [{deny: [rm]}]}\nenv: {FROM: case}\n";
-    daemon.dir().dir("config/trl/cases");
-    let file = std::path::PathBuf::from(daemon.dir().file("config/trl/cases/strict.yaml", case));
-    let mut client = daemon.client();
-    let id = create(&mut client, json!({"case_id": "strict"}));
-    history(&mut client, json!({}));
-    daemon.kill9();
-    let away = file.with_extension("away");
-    std::fs::rename(&file, &away).unwrap();
-    daemon.relaunch();
-
-    let mut client = daemon.client();
-    assert_eq!(client.ok("session.info", json!({"session_id": id}))["state"], "uninitialized");
-    let refused = client.refused("CASE_NOT_FOUND", "session.get", json!({"session_id": id}));
-    assert_eq!(refused.detail("case_id"), "strict");
-    std::fs::rename(&away, &file).unwrap();
-    assert_eq!(client.ok("session.get", json!({"session_id": id}))["case_id"], "strict");
-    assert_eq!(run(&mut client, &id, "echo $FROM $AGENT_CASE_ID")["stdout"], "case strict\n");
-    client.refused("APPROVAL_DENIED", "exec.run", json!({"session_id": id, "command": "rm x"}));
-}
-
-#[test]
 fn a_boundary_is_drawn_again_where_the_session_was_made() {
     let mut daemon = daemon();
     let place = daemon.dir().dir("place");
