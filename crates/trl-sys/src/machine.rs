@@ -4,7 +4,7 @@ use std::path::Path;
 
 pub use crate::os::machine::{
     available_memory_bytes, boot_id, host_name, is_in_memory, open_fds, own_file, own_program,
-    process_namespace, rss_bytes, thread_count,
+    process_namespace, rss_bytes, started_by, thread_count,
 };
 
 /// Free bytes where `dir` lives.

@@ -1,7 +1,9 @@
 //! Facts about this process and this machine, read from /proc.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 fn field_kib(text: &str, name: &str) -> Option<u64> {
@@ -54,6 +56,12 @@ pub fn own_program() -> io::Result<PathBuf> {
 /// Where its file is.
 pub fn own_file() -> io::Result<PathBuf> {
     fs::read_link("/proc/self/exe")
+}
+
+/// The path that this program was started by, as the kernel was given it: a link stays a link. Relative to the directory then.
+pub fn started_by() -> Option<PathBuf> {
+    let path = rustix::param::linux_execfn().to_bytes();
+    (!path.is_empty()).then(|| OsStr::from_bytes(path).into())
 }
 
 /// Which start of the machine this is; empty where nobody says.

@@ -55,6 +55,12 @@ pub fn own_file() -> io::Result<PathBuf> {
     own_program()
 }
 
+/// The path that this program was started by, as far as its caller says.
+pub fn started_by() -> Option<PathBuf> {
+    let called = std::env::args_os().next().map(PathBuf::from)?;
+    (called.components().count() > 1).then_some(called)
+}
+
 /// Which start of the machine this is; empty where nobody says.
 pub fn boot_id() -> String {
     sysctl::text(c"kern.bootsessionuuid").unwrap_or_default()

@@ -10,6 +10,10 @@ pub(crate) enum ReachError {
     DidNotStart(String),
     #[error("no daemon is at {}, and inside a session no variable says where it is", socket.display())]
     InsideSession { socket: PathBuf },
+    #[error("the daemon that this shell was installed for does not answer at {}", socket.display())]
+    InstalledForAnother { socket: PathBuf },
+    #[error("no daemon is at {}, and this environment has too little to start one with", socket.display())]
+    ScrubbedEnvironment { socket: PathBuf },
     #[error(transparent)]
     Client(#[from] ClientError),
 }
@@ -20,6 +24,14 @@ impl ReachError {
             Self::DidNotStart(_) => Some("`trl serve` in the foreground shows why".into()),
             Self::InsideSession { .. } => Some(
                 "name the daemon's socket with --socket, or give the session TRL_SOCKET_PATH (`session new --env`)"
+                    .into(),
+            ),
+            Self::InstalledForAnother { .. } => Some(
+                "start that daemon as before, or make the links for another with `trl sh --install DIR`".into(),
+            ),
+            Self::ScrubbedEnvironment { .. } => Some(
+                "start a daemon with `trl serve`; name its socket with TRL_SOCKET_PATH, or have links that know it: \
+                 `trl sh --install DIR`"
                     .into(),
             ),
             Self::Client(error) => error.hint(),

@@ -10,11 +10,12 @@
 //! 1. [`words`] says what the shell would do with its words, [`real`] which shell that is.
 //! 2. What needs no daemon, or is in the hands of one already, becomes the real shell.
 //! 3. [`streams`] looks at our stdin, stdout and stderr, [`variables`] at our environment: [`Caller`].
-//! 4. [`talk`] starts it, carries bytes and signals, and waits; [`session`] finds the session that was asked for.
+//! 4. [`links`] says which daemon is meant, [`talk`] starts it there, carries bytes and signals, and waits; [`session`] finds the session that was asked for.
 //! 5. We end as it ended: the same code, or the same signal.
 //!
 //! The words go to the real shell as they came: nothing is parsed here that the shell does not parse again.
 
+mod links;
 mod real;
 mod session;
 mod streams;
@@ -25,7 +26,7 @@ mod words;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use trl_proto::by_name;
@@ -61,7 +62,8 @@ pub(super) const ABOUT: &str = "\
 Behaves like the shell: `-c COMMAND [NAME [ARGUMENT...]]`, a FILE, or a script on stdin, with that shell's own options. \
 The command runs in the daemon's hands, in a throw-away session with this directory and these variables, under its sandbox, \
 rules and history; its output, exit code and signals are as the shell's own. With a link to this program called `bash`, \
-`sh`, `dash` or `zsh` it does so under that name.
+`sh`, `dash` or `zsh` it does so under that name. `trl sh --install DIR` makes such links, which reach the daemon they were \
+made for with any environment.
 
 TRL_SH_SHELL        the shell it stands in for, by name or path [default: what it is called as]
 TRL_SH_SESSION      run in the session of this name, made if there is none; beside it while it is busy
@@ -79,6 +81,9 @@ pub(super) struct ShArgs {
     /// Run the real shell when no daemon can be reached
     #[arg(long)]
     fallback: bool,
+    /// Make links called sh, bash, dash and zsh in DIR, which run their commands in this daemon
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["fallback", "words"])]
+    install: Option<PathBuf>,
     /// As the shell takes them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
     words: Vec<OsString>,
@@ -133,7 +138,7 @@ pub(crate) fn entry() -> Option<ExitCode> {
         return Some(stand_in(&called, words, &Flags::default(), without()).into());
     }
     match words.first().zip(words.get(1)) {
-        Some((first, second)) if first == "sh" && second != "--help" => {
+        Some((first, second)) if first == "sh" && second != "--help" && second != "--install" => {
             words.remove(0);
             let fallback = words.first().is_some_and(|word| word == "--fallback");
             if fallback {
@@ -148,6 +153,13 @@ pub(crate) fn entry() -> Option<ExitCode> {
 
 /// `trl sh`, read by the command line.
 pub(super) fn run(args: ShArgs, flags: &Flags) -> u8 {
+    if let Some(dir) = &args.install {
+        let config = Config::load(flags).map_err(Failure::from);
+        return match config.and_then(|config| links::install(dir, &config)) {
+            Ok(()) => 0,
+            Err(why) => fail(&why, NOT_RUN),
+        };
+    }
     let without = if args.fallback { Without::RealShell } else { without() };
     stand_in(OsStr::new("sh"), args.words, flags, without)
 }
@@ -203,10 +215,11 @@ fn is_for_the_real_one(read: &Words) -> bool {
 }
 
 fn go(caller: Caller, flags: &Flags) -> Result<End, Trouble> {
-    let config = Config::load(flags).map_err(|e| Trouble::Failed(e.into()))?;
+    let mut config = Config::load(flags).map_err(|e| Trouble::Failed(e.into()))?;
+    let known = links::choose(&mut config);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| Trouble::Failed(e.into()))?;
-    let end = runtime.block_on(talk::talk(&config, &caller));
+    let end = runtime.block_on(talk::talk(&config, known, &caller));
     // A blocked read of our stdin must not keep a finished command alive.
     runtime.shutdown_background();
     end
@@ -235,7 +248,7 @@ fn working_dir() -> Result<String, Failure> {
     let here = std::env::current_dir()
         .map_err(|e| Failure::Usage(format!("the directory this was started in cannot be used: {e}")))?;
     let place = |path: &Path| path.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
-    let called = std::env::var_os("PWD").map(std::path::PathBuf::from);
+    let called = std::env::var_os("PWD").map(PathBuf::from);
     let called = called.filter(|dir| dir.is_absolute() && place(dir) == place(&here));
     let dir = called.unwrap_or(here).into_os_string();
     dir.into_string()

@@ -22,13 +22,14 @@ use trl_proto::{ErrorCode, Method, RequestId};
 use trl_sys::pty::Size;
 use trl_sys::tty::Tty;
 
+use super::links::Known;
 use super::streams::{Errors, Input, Seat};
 use super::words::Task;
 use super::{Caller, End, Trouble, say, session};
 use crate::cli::attach::without_answers;
 use crate::cli::failure::Failure;
 use crate::cli::{forward, sandbox};
-use crate::client::{self, ClientError, Connection, Start};
+use crate::client::{self, ClientError, Connection};
 use crate::config::Config;
 
 /// So often the same signal is only passed on; then we go, whatever the daemon does.
@@ -40,9 +41,9 @@ const FORWARDED: [Number; 6] =
 
 type Output = JoinHandle<Result<Outcome, forward::Broken>>;
 
-pub(super) async fn talk(config: &Config, caller: &Caller) -> Result<End, Trouble> {
-    let (client, pushes) =
-        client::connect_at_once(config, Start::IfNeeded).await.map_err(Trouble::NoDaemon)?;
+pub(super) async fn talk(config: &Config, known: Known, caller: &Caller) -> Result<End, Trouble> {
+    let found = client::connect_at_once(config, known.start()).await;
+    let (client, pushes) = found.map_err(|error| Trouble::NoDaemon(known.explain(error)))?;
     let io = |e: io::Error| Trouble::Failed(e.into());
     // From here on there is something to pass signals on to.
     let mut signals = Signals::take(caller.seat).map_err(io)?;
