@@ -461,8 +461,8 @@ test("somebody who looks elsewhere is notified, and asked for leave by a button 
   const seen = await askAnew(daemon, "seen", "touch seen-at-once");
   await page.getByRole("article").waitFor();
   await hide(true);
-  const unseen = await askAnew(daemon, "deploy", "touch behind-your-back");
-  await expect.poll(said).toEqual(["asked", "deploy waits for your approval: touch behind-your-back"]);
+  const unseen = await askAnew(daemon, "hidden", "touch behind-your-back");
+  await expect.poll(said).toEqual(["asked", "hidden waits for your approval: touch behind-your-back"]);
   await daemon.call("exec.cancel", { session_id: unseen.request.session_id });
   await expect.poll(async () => (await said()).at(-1)).toBe("closed");
   await hide(false);
@@ -490,7 +490,7 @@ test.each([
   const [first, second, third] = asked.map(({ request }) => request);
   if (third !== undefined) await answer(daemon, third, { decision: "reject" });
   await expect.poll(() => visitor.page.getByRole("article").count()).toBe(2);
-  await visitor.page.getByText("curl").waitFor();
+  await visitor.page.getByText("curl").first().waitFor();
   await visitor.page.waitForLoadState("networkidle");
   const { scroll, room } = await visitor.page.evaluate(() => ({
     scroll: document.documentElement.scrollWidth,

@@ -21,9 +21,14 @@ export interface Waiting {
   end: Promise<Schemas["RunResult"] | Refused>;
 }
 
+/** How often each name was asked for: a live session has its name alone. */
+const times = new Map<string, number>();
+
 export async function session(daemon: Daemon, name: string): Promise<string> {
+  const time = (times.get(name) ?? 0) + 1;
+  times.set(name, time);
   const made = await daemon.call<{ session_id: string }>("session.create", {
-    name,
+    name: time === 1 ? name : `${name} ${time}`,
     shell: "bash",
     working_dir: daemon.dir,
   });

@@ -32,7 +32,7 @@ use std::time::Instant;
 use tokio::sync::{oneshot, watch};
 use trl_proto::exec::Approval;
 use trl_proto::session::{CreateParams, ListParams, SessionState};
-use trl_proto::{CheckpointId, Error, ErrorCode, RequestId, SessionId, TerminalId};
+use trl_proto::{CheckpointId, Error, ErrorCode, RequestId, SessionId, TerminalId, one_line};
 use trl_store::Durability;
 
 pub use self::approval::Write;
@@ -48,6 +48,7 @@ use crate::approval::Rules;
 use crate::checkpoint::Checkpoint;
 use crate::diagnostics;
 use crate::engine::{Counters, Engine};
+use crate::limits::asked::Widening;
 use crate::seats::{Seat, Seats};
 use crate::session;
 use crate::session::handle::{Keeping, Session};
@@ -231,11 +232,11 @@ impl Manager {
         let session = Session::new(spec, rules, keeping);
         let id = session.spec.id.clone();
         let execution = direct.as_ref().map(|order| Arc::clone(&order.execution));
+        self.enlist(&session, caller)?;
         if let Some(execution) = execution.as_ref().filter(|_| !session.spec.is_agent()) {
             self.engine.executions.add(execution);
         }
         let (created, up) = oneshot::channel();
-        self.sessions().insert(id.clone(), Arc::clone(&session));
         session::spawn(Arc::clone(&self.engine), Arc::clone(&session), seat, Start::Now { created, direct });
         let outcome = up.await.unwrap_or_else(|_| Err(Error::internal("the session's task ended")));
         if let Err(error) = outcome {
@@ -248,6 +249,31 @@ impl Manager {
         self.engine.residents.settle(&id, session.spec.case.clone());
         Counters::add(&self.engine.counters.sessions);
         Ok(session)
+    }
+
+    /// Adds a session, or opens it in place of its record. Refused while a live session that the caller can see has its name:
+    /// people and programs find sessions by that.
+    fn enlist(&self, session: &Arc<Session>, caller: &Caller) -> Result<(), Error> {
+        let spec = &session.spec;
+        let mut sessions = self.sessions();
+        if let Some(name) = &spec.name {
+            let is_seen =
+                |other: &Session| other.spec.owner == spec.owner || caller.widening == Widening::Allowed;
+            let has_it = |other: &&Arc<Session>| {
+                other.spec.id != spec.id
+                    && other.spec.name.as_ref() == Some(name)
+                    && is_seen(other)
+                    && other.is_live()
+            };
+            if let Some(other) = sessions.values().find(has_it) {
+                let id = &other.spec.id;
+                return Err(Error::invalid(format!("a live session is called `{}`: {id}", one_line(name)))
+                    .hint("use that one, end it first, or choose another name")
+                    .detail("named_session_id", id.as_str()));
+            }
+        }
+        sessions.insert(spec.id.clone(), Arc::clone(session));
+        Ok(())
     }
 
     pub fn find(&self, id: &SessionId) -> Result<Arc<Session>, Error> {
@@ -348,14 +374,14 @@ impl Manager {
         };
         let boundary = old.boundary(&self.engine)?;
         let seat = self.admit(caller)?;
-        if let Some(why) = case.as_ref().and_then(|case| case.fallback.as_deref()) {
-            diagnostics::fell_back(id.as_str(), why);
-        }
         let session = old.reopened(Secrets::new(secrets), boundary, elsewhere);
         if let Some(from) = &from {
             checkpoints::expect(&session, from);
         }
-        self.sessions().insert(id.clone(), Arc::clone(&session));
+        self.enlist(&session, caller)?;
+        if let Some(why) = case.as_ref().and_then(|case| case.fallback.as_deref()) {
+            diagnostics::fell_back(id.as_str(), why);
+        }
         session::spawn(
             Arc::clone(&self.engine),
             Arc::clone(&session),

@@ -335,6 +335,11 @@ impl Session {
     }
 
     pub fn redactor(&self) -> Arc<Redactor> {
+    /// Whether it takes commands, or soon will.
+    pub fn is_live(&self) -> bool {
+        !matches!(self.state(), SessionState::Closed | SessionState::Uninitialized | SessionState::Terminated)
+    }
+
         Arc::clone(&self.redactor)
     }
 

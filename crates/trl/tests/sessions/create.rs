@@ -157,7 +157,43 @@ fn a_name_is_one_a_person_can_use() {
     assert_nothing_created(&mut client);
     for name in ["work", "mein Ding", "日本", &long[1..]] {
         assert_eq!(client.ok("session.create", json!({"name": name}))["name"], name);
-        // Names need not be unique: ids are.
-        client.ok("session.create", json!({"name": name}));
     }
+}
+
+/// People and programs find sessions by their names.
+#[test]
+fn a_live_name_is_taken_once() {
+    let daemon = daemon();
+    let mut client = daemon.client();
+    let named = json!({"name": "work"});
+    let first = client.ok("session.create", named.clone())["session_id"].clone();
+    for client in [&mut daemon.client(), &mut daemon.operator()] {
+        let refused = client.refused("INVALID_PARAMS", "session.create", named.clone());
+        assert_eq!(refused.detail("named_session_id"), &first);
+    }
+    client.refused("INVALID_PARAMS", "session.create", json!({"name": "work", "argv": ["sleep", "1000"]}));
+    let live = client.ok("session.list", json!({"name": "work"}))["sessions"].clone();
+    assert_eq!(live.as_array().map(Vec::len), Some(1), "{live}");
+
+    // A closed session does not keep its name, and is not opened beside another that has it now.
+    client.ok("session.close", json!({"session_id": first}));
+    let second = client.ok("session.create", named)["session_id"].clone();
+    let refused = client.refused("INVALID_PARAMS", "session.get", json!({"session_id": first}));
+    assert_eq!(refused.detail("named_session_id"), &second);
+    client.ok("session.destroy", json!({"session_id": second}));
+    assert_eq!(client.ok("session.get", json!({"session_id": first}))["state"], "ready");
+}
+
+#[test]
+fn one_of_many_takes_a_name() {
+    let daemon = daemon();
+    let asked: Vec<_> = (0..10)
+        .map(|_| {
+            let mut client = daemon.client();
+            let id = client.send("session.create", json!({"name": "race"}));
+            (client, id)
+        })
+        .collect();
+    let made = asked.into_iter().filter_map(|(mut client, id)| client.reply(id).ok()).count();
+    assert_eq!(made, 1);
 }

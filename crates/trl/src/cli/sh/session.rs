@@ -28,13 +28,19 @@ pub(super) async fn find(
         return Ok(session);
     }
     let _alone = alone(config).await;
-    match named(client, key, caller).await? {
-        Some(session) => Ok(session),
-        None => create(client, key, caller).await,
+    if let Some(session) = named(client, key, caller).await? {
+        return Ok(session);
+    }
+    match create(client, key, caller).await {
+        // Somebody without the lock was faster.
+        Err(ClientError::Refused(error)) if error.details.contains_key("named_session_id") => {
+            named(client, key, caller).await?.ok_or(ClientError::Refused(error))
+        }
+        created => created,
     }
 }
 
-/// Held until it is dropped. Without it two may make one each, and the older one is found from then on.
+/// Held until it is dropped.
 async fn alone(config: &Config) -> Option<File> {
     let file = File::create(config.socket.with_file_name("sh.lock")).ok()?;
     let locked = tokio::task::spawn_blocking(move || {
