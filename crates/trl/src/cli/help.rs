@@ -6,7 +6,7 @@
 
 use std::iter::once;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory};
 
 use super::Cli;
@@ -27,6 +27,26 @@ Examples:
   Start a terminal and attach to it (C-\\ d detaches and leaves it running):
     trl term new --name demo
     trl attach demo";
+
+/// Commands that end, remove or withdraw something. A typing error must not lead to one of these.
+const DESTRUCTIVE: [&str; 9] =
+    ["stop", "rm", "close", "reset", "cancel", "signal", "revoke", "restore", "delete"];
+
+/// The error without the destructive commands among those that it suggests: `trl top` is not answered with `stop`.
+pub(super) fn without_dangerous_advice(mut error: clap::Error) -> clap::Error {
+    let kind = ContextKind::SuggestedSubcommand;
+    let is_safe = |name: &&String| !DESTRUCTIVE.contains(&name.as_str());
+    let safe: Vec<String> = match error.get(kind) {
+        Some(ContextValue::String(name)) => Some(name).filter(is_safe).cloned().into_iter().collect(),
+        Some(ContextValue::Strings(names)) => names.iter().filter(is_safe).cloned().collect(),
+        _ => return error,
+    };
+    let _suggested = match safe.is_empty() {
+        true => error.remove(kind),
+        false => error.insert(kind, ContextValue::Strings(safe)),
+    };
+    error
+}
 
 #[derive(Debug, clap::Args)]
 pub(super) struct HelpArgs {

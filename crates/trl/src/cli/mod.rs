@@ -80,7 +80,7 @@ pub(crate) struct Cli {
 
 /// Runs the command line of this process.
 pub(crate) fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| help::without_dangerous_advice(error).exit());
     let trouble = match cli.command {
         // Like env(1) and timeout(1): distinguishable from what the command itself would exit with.
         Command::Run(RunGroup::Run(_)) => 125,

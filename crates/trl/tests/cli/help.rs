@@ -136,3 +136,25 @@ fn the_examples_work_when_pasted() {
     person.wait("code 0");
     assert!(!person.screen().contains("hint:"), "{}", person.screen());
 }
+
+#[test]
+fn typing_errors_lead_to_nothing_destructive() {
+    let cases: [&[&str]; 7] = [
+        &["top"],
+        &["stp"],
+        &["session", "clos"],
+        &["session", "delet"],
+        &["term", "rn"],
+        &["fs", "rn"],
+        &["exec", "cancl"],
+    ];
+    for args in cases {
+        let said = trl(args);
+        assert_eq!(said.code, 2, "{said:?}");
+        for word in ["stop", "rm", "close", "delete", "cancel"] {
+            assert!(!said.err.contains(&format!("'{word}'")), "trl {args:?}: {}", said.err);
+        }
+    }
+    let harmless = trl(&["doctr"]);
+    assert!(harmless.err.contains("'doctor'"), "{harmless:?}");
+}
