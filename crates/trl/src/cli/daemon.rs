@@ -1,5 +1,6 @@
 //! `trl ping`, `stats`, `info` and `stop`: the daemon itself.
 
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -10,7 +11,7 @@ use trl_proto::system::{Distribution, NoParams, Ping, ShutdownParams};
 
 use super::failure::Failure;
 use super::print::{self, Format, Output};
-use crate::client::{self, Auth, Start};
+use crate::client::{self, Auth, ClientError, Connection, Start};
 use crate::config::{Config, units};
 
 /// Commands get their grace when the daemon stops, so it may take a while.
@@ -21,6 +22,9 @@ pub(super) struct StopArgs {
     /// Kill at once instead of asking the processes to end first
     #[arg(long)]
     force: bool,
+    /// End live sessions and terminals without asking
+    #[arg(short, long)]
+    yes: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -70,6 +74,10 @@ async fn show(config: &Config, method: Method, output: Output) -> Result<u8, Fai
 /// Asks the daemon to end and waits until it has, so that the next `trl serve` finds the socket free.
 pub(super) async fn stop(config: &Config, args: &StopArgs) -> Result<u8, Failure> {
     let (client, mut pushes) = client::connect_any_version(config, Auth::Required).await?;
+    let at_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+    if at_terminal && !args.yes && !may_end(&client).await? {
+        return Err(Failure::Usage("not stopped".into()));
+    }
     let params = ShutdownParams { force: args.force.then_some(true) };
     let reply: Value = client.call(Method::SystemShutdown, &params).await?;
     let gone = timeout(GONE_WITHIN, async { while pushes.next().await.is_some() {} }).await;
@@ -84,6 +92,37 @@ pub(super) async fn stop(config: &Config, args: &StopArgs) -> Result<u8, Failure
         (Format::Json, _) => print::json(&reply)?,
     }
     Ok(0)
+}
+
+/// Asks whether what is live may end with the daemon. Nobody is asked when nothing is.
+async fn may_end(client: &Connection) -> Result<bool, Failure> {
+    let live = async |method, list: &str, over: &[&str]| -> Result<usize, ClientError> {
+        let reply: Value = client.call(method, &NoParams {}).await?;
+        let all = reply.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let is_over = |one: &&Value| one["state"].as_str().is_some_and(|state| over.contains(&state));
+        Ok(all.iter().filter(|one| !is_over(one)).count())
+    };
+    let sessions = live(Method::SessionList, "sessions", &["closed", "uninitialized", "terminated"]).await;
+    let terminals = live(Method::TerminalList, "terminals", &["exited"]).await;
+    let what = match (sessions, terminals) {
+        (Ok(0), Ok(0)) => return Ok(true),
+        (Ok(sessions), Ok(terminals)) => {
+            format!("{} and {}", counted(sessions, "session"), counted(terminals, "terminal"))
+        }
+        // A daemon of another version, which can be stopped all the same.
+        _ => "all sessions and terminals".into(),
+    };
+    write!(io::stderr(), "{what} will end with the daemon. Stop it? [y/N] ")?;
+    let answer = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        io::stdin().read_line(&mut line).map(|_| line)
+    });
+    let answer = answer.await.map_err(io::Error::from)??;
+    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+}
+
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

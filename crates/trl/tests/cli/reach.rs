@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 use trl_testkit::process::signal;
-use trl_testkit::{Shell, json};
+use trl_testkit::{Daemon, Shell, Terminal, eventually, json};
 
 use crate::{command, daemon, heard, ok, said, trl};
 
@@ -116,4 +116,48 @@ fn parameters_of_a_call_are_judged_by_the_daemon() {
     let said = trl(&daemon, &["call", "session.list", r#"{"label":"a","label":"b"}"#]);
     assert!(said.code != 0 && said.err.contains("duplicate"), "{said:?}");
     ok(&daemon, &["call", "session.list", "{\n}\n"]);
+}
+
+/// `trl stop` on a real terminal: that of a second daemon.
+fn stop(there: &Daemon, daemon: &Daemon, more: &[&str]) -> Terminal {
+    let socket = daemon.socket().to_string_lossy().into_owned();
+    let argv: Vec<&str> = [&[env!("CARGO_BIN_EXE_trl"), "--socket", &socket, "stop"][..], more].concat();
+    let token = json!({"TRL_AUTH_TOKEN": daemon.operator_token()});
+    there.terminal(json!({"argv": argv, "cols": 90, "secret_env": token}))
+}
+
+#[test]
+fn stopping_asks_while_something_lives() {
+    let there = daemon();
+    let mut daemon = daemon();
+    ok(&daemon, &["session", "new"]);
+    ok(&daemon, &["term", "new", "--", "sleep", "1000"]);
+    let mut person = stop(&there, &daemon, &[]);
+    let question = "1 session and 1 terminal will end with the daemon. Stop it? [y/N]";
+    eventually("it asks", || person.screen().contains(question));
+    person.input("\r");
+    eventually("it is left alone", || {
+        person.info()["exit_code"] == 1 && person.screen().contains("not stopped")
+    });
+    ok(&daemon, &["ping"]);
+    let mut person = stop(&there, &daemon, &[]);
+    eventually("it asks again", || person.screen().contains(question));
+    person.input("y\r");
+    eventually("it stops", || person.info()["exit_code"] == 0);
+    daemon.reap();
+}
+
+#[test]
+fn stopping_asks_nobody_without_need() {
+    let there = daemon();
+    for (live, more) in [(true, &["--yes"][..]), (false, &[])] {
+        let mut daemon = daemon();
+        if live {
+            ok(&daemon, &["session", "new"]);
+        }
+        let mut person = stop(&there, &daemon, more);
+        eventually("it stops", || person.info()["exit_code"] == 0);
+        assert!(!person.screen().contains("[y/N]"), "{}", person.screen());
+        daemon.reap();
+    }
 }
