@@ -10,7 +10,10 @@ use trl_proto::fs::{
     ChangedPush, FileInfo, FileKind, FileList, GlobParams, Globbed, GrepParams, ListParams, Matches,
     MkdirParams, MoveParams, RemoveParams, StatParams, WatchParams, Watching, decode_path, encode_path,
 };
-use trl_proto::{Encoding, Method, SessionId, Untrusted};
+use trl_proto::nearest::nearest;
+use trl_proto::system::NoParams;
+use trl_proto::workspace::{WorkspaceList, WorkspaceParams};
+use trl_proto::{Encoding, Error, ErrorCode, Method, SessionId, Untrusted, one_line};
 
 use super::failure::Failure;
 use super::print::{self, Format, Output};
@@ -76,6 +79,31 @@ impl Whose {
         };
         Ok(Found { session_id, workspace_id: self.workspace })
     }
+
+    /// The same for a command that writes. The daemon makes a workspace with the first write to it, so that a mistyped name
+    /// would make one.
+    pub(super) async fn find_to_write(self, client: &Connection) -> Result<Found, Failure> {
+        if let Some(id) = &self.workspace {
+            let params = WorkspaceParams { workspace_id: id.clone() };
+            match client.call::<Value>(Method::WorkspaceGet, &params).await {
+                Err(ClientError::Refused(error)) if error.code == ErrorCode::FileNotFound => {
+                    return Err(no_workspace(client, id).await?);
+                }
+                found => drop(found?),
+            }
+        }
+        self.find(client).await
+    }
+}
+
+async fn no_workspace(client: &Connection, id: &str) -> Result<Failure, ClientError> {
+    let list: WorkspaceList = client.call(Method::WorkspaceList, &NoParams {}).await?;
+    let hint = match nearest(id, list.workspaces.iter().map(|one| one.workspace_id.as_str())) {
+        Some(near) => format!("did you mean {}? `trl workspace new NAME` makes one", one_line(near)),
+        None => "`trl workspace ls` lists those there are; `trl workspace new NAME` makes one".into(),
+    };
+    let error = Error::new(ErrorCode::FileNotFound, format!("there is no workspace `{}`", one_line(id)));
+    Ok(ClientError::Refused(error.hint(hint)).into())
 }
 
 #[derive(Debug, clap::Args)]
@@ -300,7 +328,7 @@ async fn stat(client: &Connection, args: PathArgs) -> Result<(), Failure> {
 
 async fn mkdir(client: &Connection, args: MkdirArgs) -> Result<(), Failure> {
     let MkdirArgs { parents, path: PathArgs { whose, path, output } } = args;
-    let Found { session_id, workspace_id } = whose.find(client).await?;
+    let Found { session_id, workspace_id } = whose.find_to_write(client).await?;
     let (path, path_encoding) = wire(&path);
     let params = MkdirParams {
         session_id,
@@ -314,7 +342,7 @@ async fn mkdir(client: &Connection, args: MkdirArgs) -> Result<(), Failure> {
 }
 
 async fn rename(client: &Connection, args: MvArgs) -> Result<(), Failure> {
-    let Found { session_id, workspace_id } = args.whose.find(client).await?;
+    let Found { session_id, workspace_id } = args.whose.find_to_write(client).await?;
     let ((path, path_encoding), (to, to_encoding)) = (wire(&args.from), wire(&args.to));
     let overwrite = args.force.then_some(true);
     let params = MoveParams {
@@ -331,7 +359,7 @@ async fn rename(client: &Connection, args: MvArgs) -> Result<(), Failure> {
 }
 
 async fn remove(client: &Connection, args: RmArgs) -> Result<(), Failure> {
-    let Found { session_id, workspace_id } = args.whose.find(client).await?;
+    let Found { session_id, workspace_id } = args.whose.find_to_write(client).await?;
     for path in &args.paths {
         let (path, path_encoding) = wire(path);
         let params = RemoveParams {

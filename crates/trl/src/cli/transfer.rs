@@ -111,7 +111,7 @@ async fn copy(answer: Response<Incoming>, to: &mut impl Write) -> Result<(), Fai
 }
 
 pub(super) async fn put(config: &Config, client: &Connection, args: PutArgs) -> Result<(), Failure> {
-    let whose = args.whose.find(client).await?;
+    let whose = args.whose.find_to_write(client).await?;
     let from_stdin = args.file == Path::new("-");
     let own = || args.file.file_name().filter(|_| !from_stdin).map(OsStr::to_os_string);
     let path = args.path.clone().or_else(own);

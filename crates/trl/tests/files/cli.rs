@@ -51,6 +51,29 @@ mod local {
     use super::*;
 
     #[test]
+    fn a_mistyped_workspace_is_not_made() {
+        let daemon = daemon();
+        let local = daemon.dir().file("local.txt", "text");
+        ok(&daemon, &["workspace", "new", "project"]);
+        let writers: [&[&str]; 4] = [
+            &["fs", "put", "-w", "projcet", &local],
+            &["fs", "mkdir", "-w", "projcet", "d"],
+            &["fs", "mv", "-w", "projcet", "a", "b"],
+            &["fs", "rm", "-w", "projcet", "a"],
+        ];
+        for args in writers {
+            let done = command(&daemon, args).output().unwrap();
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert_eq!(done.status.code(), Some(1), "{args:?}: {said}");
+            assert!(
+                said.contains("there is no workspace `projcet`") && said.contains("did you mean project?"),
+                "{said}"
+            );
+        }
+        assert!(!ok(&daemon, &["workspace", "ls"]).contains("projcet"));
+    }
+
+    #[test]
     fn files_are_put_shown_found_and_removed() {
         let daemon = daemon();
         let local = daemon.dir().file("local.txt", "one needle\n");
