@@ -331,8 +331,11 @@ fn paths(of: &mut SchemaGenerator) -> Value {
             },
         },
         "/api/workspaces/{workspace_id}/terminals": {"get": {
-            "summary": "The terminals of a workspace",
-            "parameters": [{"name": "workspace_id", "in": "path", "required": true, "schema": {"type": "string"}}],
+            "summary": "The live terminals of a workspace",
+            "parameters": [
+                {"name": "workspace_id", "in": "path", "required": true, "schema": {"type": "string"}},
+                {"name": "all", "in": "query", "schema": {"type": "boolean"}, "description": "Those whose programs have ended too"},
+            ],
             "responses": answers(json!({"200": body("Them", "application/json", json!(terminals))})),
         }},
         "/api/terminals/{terminal_id}": {

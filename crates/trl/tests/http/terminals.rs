@@ -45,6 +45,24 @@ fn rest_makes_lists_shows_and_destroys() {
 }
 
 #[test]
+fn a_workspace_lists_live_terminals() {
+    let daemon = daemon();
+    let http = operator(&daemon);
+    let live = create(&http, &json!({"argv": ["sleep", "1000"], "workspace_id": "w"}));
+    let over = create(&http, &json!({"argv": ["true"], "workspace_id": "w"}));
+    eventually("it has ended", || http.get(&format!("/api/terminals/{over}")).json()["state"] == "exited");
+    let ids = |path: &str| -> Vec<String> {
+        let list = http.get(path).json()["terminals"].clone();
+        list.as_array().unwrap().iter().map(|t| t["terminal_id"].as_str().unwrap().into()).collect()
+    };
+    assert_eq!(ids("/api/workspaces/w/terminals"), [live.as_str()]);
+    assert_eq!(ids("/api/workspaces/w/terminals?all=false"), [live.as_str()]);
+    assert_eq!(ids("/api/workspaces/w/terminals?all=true"), [live.clone(), over.clone()]);
+    assert_eq!(ids("/api/terminals"), [live, over]);
+    assert_eq!(http.get("/api/workspaces/w/terminals?all=perhaps").status, 400);
+}
+
+#[test]
 fn a_destroy_with_a_grace_can_be_taken_back() {
     let daemon = daemon();
     let http = operator(&daemon);

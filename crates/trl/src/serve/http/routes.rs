@@ -14,6 +14,7 @@ use hyper::header::{self, HeaderValue};
 use hyper::{HeaderMap, Method as Verb, Request, StatusCode, Uri};
 use serde_json::{Value, json};
 use trl_proto::envelope::{self, Incoming as Asked};
+use trl_proto::terminal::{ListParams, TerminalList};
 use trl_proto::token::Ticket;
 use trl_proto::{Dialect, ErrorCode, Method, TerminalId};
 
@@ -275,8 +276,13 @@ impl Visit {
     ) -> Result<Answer, Refusal> {
         let principal = self.who(request.headers())?;
         if request.method() != Verb::POST {
-            let params = json!({"workspace_id": workspace});
-            return self.rest(principal, Method::TerminalList, &params, StatusCode::OK).await;
+            principal.may_call(Method::TerminalList)?;
+            let everything = workspace.is_none() || wants_all(request.uri().query().unwrap_or_default())?;
+            let params = ListParams { workspace_id: workspace.map(String::from) };
+            let listed = self.door.server.manager.list_terminals(&params).into_iter();
+            let seen = listed.filter(|one| principal.may_see_terminal(one) && (everything || !one.is_over()));
+            let list = TerminalList { terminals: seen.map(|one| one.info()).collect() };
+            return Ok(answer::json(StatusCode::OK, json_of(&list)));
         }
         check_type(request.headers())?;
         let body = self.body(request).await?;
@@ -386,6 +392,15 @@ impl Visit {
                 "the body did not come in time",
             )),
         }
+    }
+}
+
+/// Whether terminals whose programs have ended are listed too.
+fn wants_all(query: &str) -> Result<bool, trl_proto::Error> {
+    match query.split('&').find_map(|pair| pair.strip_prefix("all=")) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(trl_proto::Error::invalid("`all` is `true` or `false`")),
     }
 }
 
