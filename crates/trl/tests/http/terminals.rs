@@ -63,6 +63,22 @@ fn a_workspace_lists_live_terminals() {
 }
 
 #[test]
+fn a_runtime_nobody_has_is_not_our_failure() {
+    let daemon = daemon();
+    let http = operator(&daemon);
+    for (runtime, status, code) in [
+        (json!({"any": {"gpu": "yes"}}), 503, "RUNTIME_UNAVAILABLE"),
+        (json!("no-such-runtime"), 404, "RUNTIME_NOT_FOUND"),
+    ] {
+        let reply = http.post("/api/terminals", &json!({"argv": ["true"], "runtime": runtime}));
+        assert_eq!((reply.status, reply.code().as_str()), (status, code), "{runtime}");
+        assert!(reply.json()["error"]["message"].as_str().is_some_and(|text| text.len() > 10));
+    }
+    let reply = http.post("/api/terminals", &json!({"argv": ["true"], "case_id": "none"}));
+    assert_eq!((reply.status, reply.code().as_str()), (404, "CASE_NOT_FOUND"));
+}
+
+#[test]
 fn a_destroy_with_a_grace_can_be_taken_back() {
     let daemon = daemon();
     let http = operator(&daemon);

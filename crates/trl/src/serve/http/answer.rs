@@ -120,22 +120,34 @@ impl From<Error> for Refusal {
             | ErrorCode::SandboxDenied
             | ErrorCode::ApprovalDenied
             | ErrorCode::ApprovalExpired => StatusCode::FORBIDDEN,
-            ErrorCode::ApprovalRequired => StatusCode::CONFLICT,
+            ErrorCode::ApprovalRequired | ErrorCode::AlreadyResolved | ErrorCode::SessionBusy => {
+                StatusCode::CONFLICT
+            }
             ErrorCode::SessionNotFound
             | ErrorCode::ExecutionNotFound
             | ErrorCode::TerminalNotFound
             | ErrorCode::CheckpointNotFound
+            | ErrorCode::RequestNotFound
+            | ErrorCode::MessageNotFound
+            | ErrorCode::CaseNotFound
+            | ErrorCode::RuntimeNotFound
             | ErrorCode::FileNotFound => StatusCode::NOT_FOUND,
-            ErrorCode::InvalidParams | ErrorCode::ShellNotFound | ErrorCode::WorkingDirInvalid => {
-                StatusCode::BAD_REQUEST
-            }
+            ErrorCode::InvalidParams
+            | ErrorCode::ShellNotFound
+            | ErrorCode::WorkingDirInvalid
+            | ErrorCode::CaseInvalid
+            | ErrorCode::SecretsRequired => StatusCode::BAD_REQUEST,
             ErrorCode::SessionTerminated | ErrorCode::SessionClosed => StatusCode::GONE,
-            ErrorCode::MaxSessionsReached | ErrorCode::ResourcePressure | ErrorCode::LimitExceeded => {
-                StatusCode::TOO_MANY_REQUESTS
-            }
+            ErrorCode::MaxSessionsReached
+            | ErrorCode::SessionLimitExceeded
+            | ErrorCode::ResourcePressure
+            | ErrorCode::LimitExceeded => StatusCode::TOO_MANY_REQUESTS,
             ErrorCode::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             ErrorCode::StorageFull => StatusCode::INSUFFICIENT_STORAGE,
-            ErrorCode::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
+            ErrorCode::ShuttingDown
+            | ErrorCode::RuntimeUnavailable
+            | ErrorCode::AgentUnavailable
+            | ErrorCode::SandboxUnavailable => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self(Box::new(Parts { status, error, header: None }))
