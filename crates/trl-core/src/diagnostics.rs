@@ -2,26 +2,28 @@
 //!
 use trl_proto::{ExecutionId, RequestId, SessionId};
 
+use crate::engine::Counters;
+
 /// It takes commands: it is new, or it was opened again.
 pub fn session_ready(session: &SessionId, case: Option<&str>) {
     tracing::info!(target: "runtime.session.ready", sessionId = %session, caseId = case.unwrap_or_default(), "a session takes commands");
 }
 
-/// Not at `info`: there is one for each command.
 pub fn execution_start(session: &SessionId, execution: &ExecutionId) {
-    tracing::debug!(target: "runtime.execution.start", sessionId = %session, executionId = %execution, "a command runs");
+    tracing::info!(target: "runtime.execution.start", sessionId = %session, executionId = %execution, "a command runs");
 }
 
 pub fn execution_end(session: &SessionId, execution: &ExecutionId, duration_ms: u64, status: &str) {
-    tracing::debug!(
+    tracing::info!(
         target: "runtime.execution.end",
         sessionId = %session, executionId = %execution, durationMs = duration_ms, status, "a command is over"
     );
 }
 
-/// What was not in memory and was looked for in the store.
-pub fn cache_miss(session: &SessionId, what: &str, found: bool) {
-    tracing::debug!(target: "runtime.cache.miss", sessionId = %session, what, found, "looked for in the store");
+/// What was not in memory and was looked for elsewhere. Counted where it is logged, so that the hit rate is of these.
+pub fn cache_miss(counters: &Counters, session: &SessionId, what: &str, found: bool) {
+    Counters::add(&counters.session_misses);
+    tracing::info!(target: "runtime.cache.miss", sessionId = %session, what, found, "looked for beyond memory");
 }
 
 /// A person is asked.

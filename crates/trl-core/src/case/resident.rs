@@ -6,7 +6,7 @@
 //! 3. what was stored of it, asked once;
 //! 4. the default case.
 //!
-//! A miss is logged as `runtime.cache.miss`, the last resort as `runtime.fallback.defaultConfig`.
+//! The last resort is logged as `runtime.fallback.defaultConfig`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trl_proto::{Error, SessionId};
 
 use super::Case;
-use crate::diagnostics::{self, fell_back};
+use crate::diagnostics::fell_back;
 
 /// Sessions whose answers are remembered; beyond that all are forgotten and asked for again.
 const MOST: usize = 16_384;
@@ -33,6 +33,15 @@ impl Stored for Nothing {
     fn case_of(&self, _: &SessionId) -> Option<Option<Arc<Case>>> {
         None
     }
+}
+
+/// Who answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnsweredBy {
+    Memory,
+    Session,
+    Store,
+    Default,
 }
 
 pub struct Residents {
@@ -75,33 +84,21 @@ impl Residents {
         session: &SessionId,
         live: Option<Option<Arc<Case>>>,
         default: impl FnOnce() -> Result<Option<Arc<Case>>, Error>,
-    ) -> Result<Option<Arc<Case>>, Error> {
+    ) -> Result<(Option<Arc<Case>>, AnsweredBy), Error> {
         let remembered = self.known().get(session).cloned();
         if let Some(case) = remembered {
-            return Ok(case);
+            return Ok((case, AnsweredBy::Memory));
         }
-        tracing::info!(target: "runtime.cache.miss", sessionId = %session, what = "sessionCase", "looked for beyond memory");
-        let case = match live {
-            Some(case) => case,
-            None => self.stored_or(session, default)?,
-        };
-        self.settle(session, case.clone());
-        Ok(case)
-    }
-
-    fn stored_or(
-        &self,
-        session: &SessionId,
-        default: impl FnOnce() -> Result<Option<Arc<Case>>, Error>,
-    ) -> Result<Option<Arc<Case>>, Error> {
-        diagnostics::cache_miss(session, "runtime", false);
-        match self.stored.case_of(session) {
-            Some(case) => Ok(case),
+        let stored = || self.stored.case_of(session).map(|case| (case, AnsweredBy::Store));
+        let found = match live.map(|case| (case, AnsweredBy::Session)).or_else(stored) {
+            Some(found) => found,
             None => {
                 fell_back(session.as_str(), "nothing is known of its case");
-                default()
+                (default()?, AnsweredBy::Default)
             }
-        }
+        };
+        self.settle(session, found.0.clone());
+        Ok(found)
     }
 }
 
@@ -142,7 +139,7 @@ mod tests {
         let asked = Arc::new(AtomicUsize::new(0));
         let residents = Residents::new(Shelf(Some(Some(case("stored"))), Arc::clone(&asked)));
         let of = |id: &SessionId, live| {
-            residents.case_of(id, live, || Ok(Some(case("default")))).unwrap().map(|case| case.id.clone())
+            residents.case_of(id, live, || Ok(Some(case("default")))).unwrap().0.map(|case| case.id.clone())
         };
         let [settled, live, stored] = std::array::from_fn(|_| SessionId::random());
         residents.settle(&settled, Some(case("memory")));
@@ -165,11 +162,12 @@ mod tests {
     fn the_default_is_the_last_resort() {
         let residents = Residents::new(Nothing);
         let id = SessionId::random();
-        let found = residents.case_of(&id, None, || Ok(Some(case("default")))).unwrap();
+        let (found, from) = residents.case_of(&id, None, || Ok(Some(case("default")))).unwrap();
+        assert_eq!(from, AnsweredBy::Default);
         assert_eq!(found.map(|case| case.id.clone()).as_deref(), Some("default"));
         // it is remembered, too
-        let again = residents.case_of(&id, None, || Ok(None)).unwrap();
-        assert!(again.is_some());
+        let (again, from) = residents.case_of(&id, None, || Ok(None)).unwrap();
+        assert!(again.is_some() && from == AnsweredBy::Memory);
         let broken = residents.case_of(&SessionId::random(), None, || Err(Error::invalid("broken")));
         assert!(broken.is_err());
     }

@@ -11,8 +11,10 @@ use trl_proto::{Error, SessionId, TerminalId, terminal};
 
 use super::{Caller, Manager};
 use crate::case::request::Scene;
+use crate::case::resident::AnsweredBy;
 use crate::case::{Case, Where};
-use crate::diagnostics::fell_back;
+use crate::diagnostics::{self, fell_back};
+use crate::engine::Counters;
 use crate::runtime::Reached;
 use crate::runtime::far::shares_processes;
 use crate::session::spec::{Elsewhere, Spec};
@@ -186,7 +188,15 @@ impl Manager {
     /// The case a session has, whoever knows it.
     pub fn case_of(&self, id: &SessionId) -> Result<Option<Arc<Case>>, Error> {
         let live = self.find(id).ok().map(|session| session.spec.case.clone());
-        self.engine.residents.case_of(id, live, || self.engine.cases.default_case())
+        let (case, from) = self.engine.residents.case_of(id, live, || self.engine.cases.default_case())?;
+        match from {
+            AnsweredBy::Memory => Counters::add(&self.engine.counters.session_hits),
+            AnsweredBy::Session | AnsweredBy::Store => {
+                diagnostics::cache_miss(&self.engine.counters, id, "sessionCase", true);
+            }
+            AnsweredBy::Default => diagnostics::cache_miss(&self.engine.counters, id, "sessionCase", false),
+        }
+        Ok(case)
     }
 }
 

@@ -93,13 +93,15 @@ impl Manager {
             return Counters::add(&counters.session_hits);
         }
         let Some(store) = &self.engine.store else { return };
-        Counters::add(&counters.session_misses);
         self.engine.records.caught_up().await;
         let found = match store.session(id).await {
             Ok(found) => found,
-            Err(error) => return tracing::warn!(code = error.code(), %error, "the store cannot be read"),
+            Err(error) => {
+                tracing::warn!(code = error.code(), %error, "the store cannot be read");
+                None
+            }
         };
-        diagnostics::cache_miss(id, "session", found.is_some());
+        diagnostics::cache_miss(counters, id, "session", found.is_some());
         if let Some(record) = found {
             let session = revive(&self.engine, record);
             match store.grants(id, trl_store::Moment::now()).await {

@@ -56,7 +56,7 @@ fn session_events_are_the_events_of_one_session() {
 
 #[test]
 fn figures_and_log_tell_of_the_runtime() {
-    let daemon = builder().http().set("log", "level", "\"debug\"").start();
+    let daemon = builder().http().start();
     let mut client = daemon.client();
     let id = create(&mut client, json!({}));
     run(&mut client, &id, "true");
@@ -73,6 +73,27 @@ fn figures_and_log_tell_of_the_runtime() {
     }
 }
 
+/// Each miss that the log tells of is in the figures behind the hit rate, and no other.
+#[test]
+fn every_logged_miss_is_counted() {
+    let mut daemon = builder().start();
+    let id = create(&mut daemon.client(), json!({}));
+    run(&mut daemon.client(), &id, "true");
+    super::history(&mut daemon.client(), json!({}));
+    daemon.kill9();
+    let earlier = daemon.log().matches("runtime.cache.miss").count();
+    daemon.relaunch();
+    let mut client = daemon.client();
+    client.call("session.info", json!({"session_id": "s-nothere2"})).unwrap_err();
+    client.ok("session.get", json!({"session_id": id}));
+    run(&mut client, &id, "true");
+    let stats = client.ok("system.stats", json!({}));
+    let logged = daemon.log().matches("runtime.cache.miss").count() - earlier;
+    assert!(logged >= 2, "{}", daemon.log());
+    assert_eq!(stats["session_misses"], logged, "{}", daemon.log());
+    assert!(stats["session_hits"].as_u64().unwrap() > 0, "{stats}");
+}
+
 /// The fields of the last line of the log about this.
 fn logged(log: &str, event: &str, fields: &[&str]) {
     let line = log.lines().rfind(|line| line.contains(&format!("{event}: ")));
@@ -84,8 +105,7 @@ fn logged(log: &str, event: &str, fields: &[&str]) {
 
 #[test]
 fn every_event_of_the_runtime_is_in_the_log_with_its_fields_and_counted() {
-    let mut daemon =
-        builder().http().set("log", "level", "\"debug\"").set("cases", "default", "\"base\"").start();
+    let mut daemon = builder().http().set("cases", "default", "\"base\"").start();
     daemon.dir().dir("config/trl/cases");
     daemon.dir().file("config/trl/cases/base.yaml", "approval: {default: ask}\n");
     let (mut client, mut operator) = (daemon.client(), daemon.operator());
