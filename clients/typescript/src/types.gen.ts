@@ -729,8 +729,8 @@ export type Event = {
 
 /** The beginning and the end of a stream, as text, without what is secret. */
 export type Excerpt = {
-  /** Of the whole stream. */
-  bytes: number;
+  /** Of the whole stream. Absent while that is not known: the command runs, or its daemon was killed before its end. */
+  bytes?: number | null | undefined;
   /** All of it, when there is no `tail`. */
   head: string;
   tail?: string | null | undefined;

@@ -69,6 +69,7 @@ pub struct Excerpt {
     pub head: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail: Option<String>,
-    /// Of the whole stream.
-    pub bytes: u64,
+    /// Of the whole stream. Absent while that is not known: the command runs, or its daemon was killed before its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
 }

@@ -157,6 +157,9 @@ function asked(
 function Entry({ entry, now }: { entry: HistoryEntry; now: number }): JSX.Element {
   const t = useT();
   const output = outputOf(entry);
+  const { stdout, stderr } = entry;
+  // Of a command that a killed daemon had begun, nobody knows how much it wrote.
+  const bytes = stdout.bytes == null || stderr.bytes == null ? null : stdout.bytes + stderr.bytes;
   return (
     <article className="block" aria-label={entry.command}>
       <header>
@@ -176,7 +179,9 @@ function Entry({ entry, now }: { entry: HistoryEntry; now: number }): JSX.Elemen
       </div>
       {output.length > 0 && (
         <details className="history-output">
-          <summary>{t("history.output", { size: size(entry.stdout.bytes + entry.stderr.bytes) })}</summary>
+          <summary>
+            {bytes === null ? t("session.output") : t("history.output", { size: size(bytes) })}
+          </summary>
           <pre className="output" tabIndex={0} aria-label={t("session.output")}>
             {output.map((segment, at) =>
               segment.kind === "text" ? (

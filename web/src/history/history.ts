@@ -45,7 +45,7 @@ function segments(stream: StreamName, { head, tail, bytes }: Excerpt): Segment[]
   const text = (text: string): Segment[] => (text === "" ? [] : [{ kind: "text", stream, text }]);
   if (tail == null) return text(head);
   const [from, end] = [lengthOf(head), lengthOf(tail)];
-  const range = { from, to: Math.max(from, bytes - end) };
+  const range = { from, to: Math.max(from, (bytes ?? from + end) - end) };
   return [...text(head), { kind: "gap", stream, range }, ...text(tail)];
 }
 

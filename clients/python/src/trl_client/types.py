@@ -833,14 +833,15 @@ Event = Union["EventSessionCreated", "EventSessionState", "EventSessionEnded", "
 
 
 class _Excerpt(TypedDict):
-    bytes: int
-    """Of the whole stream."""
     head: str
     """All of it, when there is no `tail`."""
 
 
 class Excerpt(_Excerpt, total=False):
     """The beginning and the end of a stream, as text, without what is secret."""
+    bytes: Optional[int]
+    """Of the whole stream. Absent while that is not known: the command runs, or its daemon was killed before its
+    end."""
     tail: Optional[str]
 
 

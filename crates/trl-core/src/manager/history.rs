@@ -46,6 +46,9 @@ impl Manager {
     }
 
     fn entry(&self, record: ExecutionRecord) -> HistoryEntry {
+        let excerpts =
+            record.ending.as_ref().map(|ending| (excerpt(&ending.stdout), excerpt(&ending.stderr)));
+        let (stdout, stderr) = excerpts.unwrap_or_default();
         let ending = record.ending.unwrap_or_default();
         HistoryEntry {
             seq: record.seq,
@@ -68,16 +71,16 @@ impl Manager {
             cancelled: ending.cancelled,
             started_at: record.started_at.rfc3339(),
             duration_ms: record.duration_ms,
-            stdout: excerpt(ending.stdout),
-            stderr: excerpt(ending.stderr),
+            stdout,
+            stderr,
             request_id: record.request_id,
         }
     }
 }
 
-fn excerpt(kept: Kept) -> Excerpt {
-    let Kept { head, tail, bytes } = kept;
-    Excerpt { head, tail: Some(tail).filter(|tail| !tail.is_empty()), bytes }
+fn excerpt(kept: &Kept) -> Excerpt {
+    let tail = Some(kept.tail.clone()).filter(|tail| !tail.is_empty());
+    Excerpt { head: kept.head.clone(), tail, bytes: Some(kept.bytes) }
 }
 
 fn keeps_nothing() -> Error {

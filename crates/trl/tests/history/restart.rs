@@ -92,6 +92,8 @@ fn what_ran_when_the_daemon_died_has_an_unknown_end_and_is_not_run_again() {
     let mut client = daemon.client();
     let again = history(&mut client, json!({"session_id": id}))[0].clone();
     assert_eq!(again["status"], "unknown");
+    // What it wrote died with the daemon: not nothing, but nobody knows how much.
+    assert_eq!((&again["stdout"], &again["stderr"]), (&json!({"head": ""}), &json!({"head": ""})));
     assert_eq!(again["execution_id"], entry["execution_id"]);
     let result = client.ok("exec.result", json!({"execution_id": entry["execution_id"]}));
     assert_eq!((&result["status"], &result["execution_id"]), (&json!("unknown"), &entry["execution_id"]));
