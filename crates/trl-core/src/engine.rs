@@ -98,6 +98,8 @@ pub struct Counters {
     pub session_hits: AtomicU64,
     /// Those that were looked for in the store.
     pub session_misses: AtomicU64,
+    /// Checkpoints that could not be put on the disk.
+    pub checkpoints_unsaved: AtomicU64,
 }
 
 impl Counters {

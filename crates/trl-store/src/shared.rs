@@ -1,5 +1,6 @@
 //! What the handle, the writer and the reader have in common.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) place: Place,
     pub(crate) slate: Slate,
     phase: watch::Sender<Phase>,
+    /// Writes that came to nothing because of the file or its disk.
+    pub(crate) refused: AtomicU64,
     /// The reader's connection, lent to it read by read: the writer closes it before it moves the file.
     reading: Mutex<Reading>,
 }
@@ -42,7 +45,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(place: Place, slate: Slate) -> (Self, watch::Receiver<Phase>) {
         let (phase, seen) = watch::channel(Phase::Opening);
-        (Self { place, slate, phase, reading: Mutex::new(Reading::Idle) }, seen)
+        (Self { place, slate, phase, refused: AtomicU64::new(0), reading: Mutex::new(Reading::Idle) }, seen)
     }
 
     pub(crate) fn enter(&self, phase: Phase) {

@@ -10,6 +10,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -78,6 +79,9 @@ pub struct Opened {
     pub unknown_runs: u64,
 }
 
+/// A write of nothing, which is answered when all before it are.
+pub(crate) const FLUSH: &str = "flush";
+
 /// Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -134,7 +138,12 @@ impl Store {
 
     /// Commits what is queued, whatever its haste.
     pub fn flush(&self) -> Ticket<()> {
-        self.queue.write(Label { name: "flush", haste: Haste::Now, bytes: 0 }, |_| Ok(()))
+        self.queue.write(Label { name: FLUSH, haste: Haste::Now, bytes: 0 }, |_| Ok(()))
+    }
+
+    /// Writes that came to nothing because of the file or its disk, whoever asked for them.
+    pub fn refused(&self) -> u64 {
+        self.shared.refused.load(Ordering::Relaxed)
     }
 
     /// Bytes of writes that wait, of how many may.

@@ -10,6 +10,7 @@
 //!    Damage is looked into ([`crate::rescue`]) and tried again on the new file.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,7 @@ use crate::queue::{Haste, Job, Order};
 use crate::rescue;
 use crate::shared::{Phase, Reading, Shared};
 use crate::start;
-use crate::store::{Opened, Setup};
+use crate::store::{FLUSH, Opened, Setup};
 
 /// Writes in one transaction: enough to share the wait for the disk, few enough to answer soon.
 const LARGEST_GROUP: usize = 512;
@@ -142,14 +143,21 @@ impl Writer {
             if group.len() > 1 || damaged {
                 for job in &mut group {
                     if let Err(error) = self.attempt(std::slice::from_mut(job)) {
-                        job.fail(error);
+                        self.refuse(job, error);
                     }
                 }
             } else {
-                group.iter_mut().for_each(|job| job.fail(error.clone()));
+                group.iter_mut().for_each(|job| self.refuse(job, error.clone()));
             }
         }
         group.into_iter().for_each(Job::answer);
+    }
+
+    fn refuse(&self, job: &mut Job, error: StoreError) {
+        if job.name != FLUSH {
+            self.shared.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        job.fail(error);
     }
 
     /// One transaction; on error nothing of it is there.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use trl_proto::doctor::{Finding, Health};
@@ -17,11 +17,19 @@ const TITLE: &str = "Store";
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// How the store is. A daemon without one keeps nothing.
-pub async fn store(store: Option<&Store>, tally: &Tally) -> Finding {
+pub async fn store(store: Option<&Store>, tally: &Tally, unsaved_checkpoints: u64) -> Finding {
     let Some(store) = store else { return info(ID, TITLE, "none: nothing is kept") };
     let path = store.path();
     match tokio::time::timeout(PATIENCE, store.ready()).await {
-        Ok(Ok(opened)) => is_open(&path, &opened, tally),
+        Ok(Ok(opened)) => {
+            let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
+            let losses = Losses {
+                written: count(&tally.written),
+                refused: store.refused() + unsaved_checkpoints,
+                dropped: count(&tally.dropped),
+            };
+            is_open(&path, &opened, &losses)
+        }
         Ok(Err(error)) => is_not(&path, &error),
         Err(_) => info(ID, TITLE, format!("{}: being opened and checked", path.display())),
     }
@@ -32,16 +40,25 @@ fn is_not(path: &Path, error: &StoreError) -> Finding {
         .hint("commands run, and nothing is kept of them; what has to be approved is refused")
 }
 
-fn is_open(path: &Path, opened: &Opened, tally: &Tally) -> Finding {
+/// What was kept since the daemon started, and what was not.
+#[derive(Debug, Default)]
+struct Losses {
+    written: u64,
+    /// By the store or, of checkpoints, by the disk, whoever asked for it.
+    refused: u64,
+    /// Commands that the store was not told of.
+    dropped: u64,
+}
+
+fn is_open(path: &Path, opened: &Opened, losses: &Losses) -> Finding {
     let bytes = [path.to_path_buf(), path.with_extension("db-wal")]
         .iter()
         .filter_map(|file| fs::metadata(file).ok())
         .map(|meta| meta.len())
         .sum();
-    let count = |of: &std::sync::atomic::AtomicU64| of.load(Ordering::Relaxed);
-    let (written, failed, dropped) = (count(&tally.written), count(&tally.failed), count(&tally.dropped));
+    let Losses { written, refused, dropped } = losses;
     let value = format!(
-        "{}: {}; {written} writes, {failed} refused, {dropped} commands not noted",
+        "{}: {}; {written} writes, {refused} refused, {dropped} commands not noted",
         path.display(),
         size(bytes)
     );
@@ -50,9 +67,8 @@ fn is_open(path: &Path, opened: &Opened, tally: &Tally) -> Finding {
         let aside = rescued.aside.display();
         return row(Health::Warn).hint(format!("it was damaged, and begun anew; the old file is {aside}"));
     }
-    if failed + dropped > 0 {
-        return row(Health::Warn)
-            .hint("some of what happened is not in the history: is the disk full, or slow?");
+    if refused + dropped > 0 {
+        return row(Health::Warn).hint("some of what happened is not on the disk: is that full, or slow?");
     }
     match opened.unclean {
         true => {
@@ -79,11 +95,13 @@ mod tests {
 
     #[test]
     fn a_store_that_lost_something_says_so() {
-        let (path, tally) = (Path::new("/nowhere/store.db"), Tally::default());
-        let row = is_open(path, &Opened::default(), &tally);
+        let path = Path::new("/nowhere/store.db");
+        let row = is_open(path, &Opened::default(), &Losses::default());
         assert_eq!((row.status, row.hint), (Health::Ok, None));
-        tally.failed.store(1, Ordering::Relaxed);
-        assert_eq!(is_open(path, &Opened::default(), &tally).status, Health::Warn);
+        for losses in [Losses { refused: 1, ..Losses::default() }, Losses { dropped: 1, ..Losses::default() }]
+        {
+            assert_eq!(is_open(path, &Opened::default(), &losses).status, Health::Warn, "{losses:?}");
+        }
         assert_eq!(is_not(path, &StoreError::Full).status, Health::Bad);
     }
 

@@ -136,6 +136,7 @@ impl Manager {
             }
         }
         self.engine.residents.retain(|id| sessions.contains_key(id));
+        self.engine.records.tally().retain(|id| sessions.contains_key(id));
     }
 
     /// A subreaper only ever adopts its own descendants' orphans; process 1 adopts everybody's and leaves them alone.
@@ -246,7 +247,7 @@ impl Manager {
             session_hits: read(&counters.session_hits),
             session_misses: read(&counters.session_misses),
             records_written: read(&records.written),
-            records_failed: read(&records.failed),
+            records_failed: self.engine.store.as_ref().map_or(0, trl_store::Store::refused),
             records_dropped: read(&records.dropped),
             store_queue_bytes: self.engine.store.as_ref().map_or(0, |store| store.queued().0 as u64),
             runtimes: in_each_state(&runtimes),

@@ -11,12 +11,13 @@
 mod note;
 mod scribe;
 
+use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
 use tokio::sync::oneshot;
+use trl_proto::SessionId;
 use trl_proto::exec::Outcome;
 use trl_store::{Durability, Store};
 
@@ -47,8 +48,24 @@ pub struct Tally {
     pub dropped: AtomicU64,
     /// Writes that are in the store.
     pub written: AtomicU64,
-    /// Writes that the store refused.
-    pub failed: AtomicU64,
+    /// Of each session, how many of its writes the store refused.
+    failed_of: Mutex<HashMap<SessionId, u64>>,
+}
+
+impl Tally {
+    /// How many writes about this session the store has refused.
+    pub fn failed_of(&self, session: &SessionId) -> u64 {
+        self.failures().get(session).copied().unwrap_or(0)
+    }
+
+    /// Forgets the failures of all others.
+    pub fn retain(&self, wanted: impl Fn(&SessionId) -> bool) {
+        self.failures().retain(|session, _| wanted(session));
+    }
+
+    fn failures(&self) -> MutexGuard<'_, HashMap<SessionId, u64>> {
+        self.failed_of.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Recorder {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::sync::oneshot;
+use trl_proto::SessionId;
 use trl_proto::exec::Outcome;
 use trl_proto::session::SessionState;
 use trl_store::history::{EXCERPT_BYTES, NewExecution};
@@ -46,6 +47,8 @@ pub struct Beginning {
 
 #[derive(Debug)]
 pub(super) struct Ended {
+    /// The session it ran in, which may have no record itself.
+    pub(super) of: SessionId,
     pub(super) outcome: Outcome,
     pub(super) stdout: Ends,
     pub(super) stderr: Ends,
@@ -192,6 +195,7 @@ pub(super) fn ended(session: &Session, order: &Order, outcome: &Outcome) -> Note
     let redactor = session.redactor_for(&order.around.env);
     let window = redactor.window_for(EXCERPT_BYTES);
     Note::Ended(Box::new(Ended {
+        of: session.spec.told_as().clone(),
         outcome: outcome.clone(),
         stdout: order.execution.stdout.ends(window),
         stderr: order.execution.stderr.ends(window),

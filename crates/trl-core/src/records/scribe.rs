@@ -15,6 +15,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use trl_proto::SessionId;
 use trl_store::history::{EXCERPT_BYTES, EndedExecution, Ending};
 use trl_store::redact::{Excerpt, Kept, Redactor};
 use trl_store::{Durability, Store, StoreError, Ticket};
@@ -31,13 +32,20 @@ const LOOK: Duration = Duration::from_millis(100);
 /// After so long without a failure the disk has room again.
 const QUIET: Duration = Duration::from_secs(1);
 
+/// A write on its way.
+struct Write {
+    /// The session it is about, if it is about one.
+    session: Option<SessionId>,
+    answer: Answer,
+}
+
 type Answer = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
 
 struct Scribe {
     store: Store,
     notes: Receiver<Note>,
     tally: Arc<Tally>,
-    on_the_way: VecDeque<Answer>,
+    on_the_way: VecDeque<Write>,
     /// When the last write failed, until they succeed again: that is said once.
     failing: Option<Instant>,
 }
@@ -68,18 +76,21 @@ impl Scribe {
     fn take(&mut self, note: Note) {
         match note {
             Note::Session(record, redactor) => {
+                let session = record.id.clone();
                 let ticket = self.store.put_session(redactor.clean(*record));
-                self.follow(ticket);
+                self.follow(Some(session), ticket);
             }
             Note::Changed(update, durability, redactor) => {
+                let session = update.id.clone();
                 let ticket = self.store.update_session(redactor.clean(update), durability);
-                self.follow(ticket);
+                self.follow(Some(session), ticket);
             }
             Note::Began(began) => {
                 self.tally.waiting.fetch_sub(1, Ordering::Relaxed);
                 let Beginning { new, cut, redactor, mark } = *began;
+                let session = new.session_id.clone();
                 let ticket = self.store.begin_marked(redactor.clean(whole(new, cut, &redactor)), mark);
-                self.follow(ticket);
+                self.follow(Some(session), ticket);
             }
             Note::Ended(ended) => {
                 self.tally.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -88,9 +99,9 @@ impl Scribe {
             Note::Pass(done) => drop(done.send(())),
             Note::Sync(done) => {
                 let ticket = self.store.flush();
-                self.follow(ticket);
-                while let Some(answer) = self.on_the_way.pop_front() {
-                    self.heard(wait_for(answer));
+                self.follow(None, ticket);
+                while let Some(Write { session, answer }) = self.on_the_way.pop_front() {
+                    self.heard(session, wait_for(answer));
                 }
                 let _ = done.send(());
             }
@@ -98,7 +109,7 @@ impl Scribe {
     }
 
     fn ended(&mut self, ended: Ended) {
-        let Ended { outcome, stdout, stderr, redactor, session } = ended;
+        let Ended { of, outcome, stdout, stderr, redactor, session } = ended;
         let record = EndedExecution {
             id: outcome.execution_id,
             exit_code: outcome.exit_code,
@@ -112,37 +123,39 @@ impl Scribe {
             },
         };
         let ticket = self.store.finish_execution(redactor.clean(record), Durability::Soon);
-        self.follow(ticket);
+        self.follow(Some(of.clone()), ticket);
         if let Some(update) = session {
             let ticket = self.store.update_session(redactor.clean(update), Durability::Soon);
-            self.follow(ticket);
+            self.follow(Some(of), ticket);
         }
     }
 
-    fn follow<T: Send + 'static>(&mut self, ticket: Ticket<T>) {
+    fn follow<T: Send + 'static>(&mut self, session: Option<SessionId>, ticket: Ticket<T>) {
         let crowded = ticket.is_waiting();
-        self.on_the_way.push_back(Box::pin(async move { ticket.await.map(drop) }));
+        let answer = Box::pin(async move { ticket.await.map(drop) });
+        self.on_the_way.push_back(Write { session, answer });
         // One that waits for room must get it before the next does: notes keep their order.
         let least = if crowded { 0 } else { MOST_ON_THE_WAY };
         while self.on_the_way.len() > least
-            && let Some(answer) = self.on_the_way.pop_front()
+            && let Some(Write { session, answer }) = self.on_the_way.pop_front()
         {
-            self.heard(wait_for(answer));
+            self.heard(session, wait_for(answer));
         }
     }
 
     /// Answers that have come.
     fn hear(&mut self) {
         let mut nobody = Context::from_waker(Waker::noop());
-        while let Some(answer) = self.on_the_way.front_mut()
-            && let Poll::Ready(said) = answer.as_mut().poll(&mut nobody)
+        while let Some(write) = self.on_the_way.front_mut()
+            && let Poll::Ready(said) = write.answer.as_mut().poll(&mut nobody)
         {
+            let session = write.session.take();
             self.on_the_way.pop_front();
-            self.heard(said);
+            self.heard(session, said);
         }
     }
 
-    fn heard(&mut self, said: Result<(), StoreError>) {
+    fn heard(&mut self, session: Option<SessionId>, said: Result<(), StoreError>) {
         match said {
             Ok(()) => {
                 Counters::add(&self.tally.written);
@@ -154,7 +167,9 @@ impl Scribe {
             // At the very end the store may be closed before the last note.
             Err(StoreError::Closed) => {}
             Err(error) => {
-                Counters::add(&self.tally.failed);
+                if let Some(session) = session {
+                    *self.tally.failures().entry(session).or_default() += 1;
+                }
                 if self.failing.replace(Instant::now()).is_none() {
                     tracing::error!(code = error.code(), %error, "what happens is not kept: the store refuses it");
                 }
@@ -182,5 +197,26 @@ fn wait_for(mut answer: Answer) -> Result<(), StoreError> {
             Poll::Ready(said) => return said,
             Poll::Pending => thread::park(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_count_for_their_session() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path().join("data"), trl_store::Options::default()).unwrap();
+        let (tally, notes) = (Arc::<Tally>::default(), mpsc::channel().1);
+        let mut scribe =
+            Scribe { store, notes, tally: Arc::clone(&tally), on_the_way: VecDeque::new(), failing: None };
+        let [one, other] = [SessionId::random(), SessionId::random()];
+        scribe.heard(Some(one.clone()), Err(StoreError::Full));
+        scribe.heard(Some(other.clone()), Ok(()));
+        scribe.heard(None, Err(StoreError::Full));
+        assert_eq!((tally.failed_of(&one), tally.failed_of(&other)), (1, 0));
+        tally.retain(|session| *session == other);
+        assert_eq!(tally.failed_of(&one), 0);
     }
 }

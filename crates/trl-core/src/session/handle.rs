@@ -21,7 +21,7 @@ use super::state::{self, Denial, Working};
 use crate::approval::Rules;
 use crate::checkpoint::{Around, Captured, Checkpoint, Hidden, Manifest, Remarks, Stand};
 use crate::clock::Stamp;
-use crate::engine::Engine;
+use crate::engine::{Counters, Engine};
 use crate::env::Env;
 use crate::execution::{Execution, Phase, millis};
 use crate::sandbox::Boundary;
@@ -295,7 +295,10 @@ impl Session {
             let saved = store.save(&checkpoint);
             match &saved {
                 Ok(_) => session.public().note_saved(&checkpoint.manifest),
-                Err(_) => session.public().kept = Some(Arc::new(checkpoint.clone())),
+                Err(_) => {
+                    Counters::add(&engine.counters.checkpoints_unsaved);
+                    session.public().kept = Some(Arc::new(checkpoint.clone()));
+                }
             }
             drop(saving);
             let _ = done.send(saved.map(|size| checkpoint.manifest.info(size)));

@@ -1,6 +1,7 @@
 //! `system.doctor` and `system.log`: what a daemon knows beside what any process could find out.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use trl_core::doctor::{machine, places, records, tools};
 use trl_core::manager::{Caller, Judging};
@@ -26,7 +27,8 @@ impl Call<'_> {
         rows.extend(self.programs().await);
         rows.push(places::runtime_dir(engine.place.dir()));
         rows.push(places::private_dir("data_dir", "Data directory", &server.data_dir));
-        rows.push(records::store(engine.store.as_ref(), engine.records.tally()).await);
+        let unsaved = engine.counters.checkpoints_unsaved.load(Ordering::Relaxed);
+        rows.push(records::store(engine.store.as_ref(), engine.records.tally(), unsaved).await);
         rows.push(records::retention(engine.settings.history_age, engine.settings.history_bytes));
         rows.push(places::descriptors(engine.open_files.usable));
         rows.push(places::memory(engine.settings.min_free_memory_bytes));

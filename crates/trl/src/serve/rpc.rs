@@ -1,7 +1,6 @@
 //! The dispatch table: one arm per method, parameters in, a line out.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use trl_core::execution::Execution;
@@ -284,7 +283,8 @@ impl Call<'_> {
         self.look_back(&params.session_id).await;
         let session = self.principal.session(self.manager(), &params.session_id)?;
         let records = &self.manager().engine.records;
-        let failed = || records.tally().failed.load(Ordering::Relaxed);
+        // Writes of others may fail meanwhile, and say nothing of this one.
+        let failed = || records.tally().failed_of(&session.spec.id);
         let before = failed();
         self.manager().end(&session, Ending::Closed, Manner::Graceful, "closed on request").await?;
         records.caught_up().await;

@@ -86,3 +86,25 @@ fn a_session_that_cannot_be_kept_is_not_said_to_be() {
     assert_eq!(run(&mut client, &id, "pwd")["stdout"], "/usr\n");
     client.ok("session.close", json!({"session_id": id}));
 }
+
+/// A state that cannot be put on the disk is no write of the store, and is refused like one.
+#[test]
+fn states_that_cannot_be_kept_are_in_the_doctors_count() {
+    let daemon = builder().start();
+    let mut client = daemon.client();
+    let id = create(&mut client, json!({}));
+    run(&mut client, &id, "cd /usr");
+    let store = |client: &mut trl_testkit::Client| {
+        let rows = client.ok("system.doctor", json!({}))["rows"].clone();
+        let row = rows.as_array().unwrap().iter().find(|row| row["id"] == "store").cloned();
+        row.unwrap_or_else(|| panic!("no row of the store in {rows}"))
+    };
+    assert!(store(&mut client)["value"].as_str().unwrap().contains(" 0 refused"));
+    let states = daemon.dir().join("home/.local/share/trl/workspaces");
+    let _ = std::fs::remove_dir_all(&states);
+    std::fs::write(&states, "no directory").unwrap();
+    client.refused("STORAGE_FULL", "session.close", json!({"session_id": id}));
+    let row = store(&mut client);
+    assert!(row["value"].as_str().unwrap().contains(" 1 refused"), "{row}");
+    assert_eq!(row["status"], "warn", "{row}");
+}
