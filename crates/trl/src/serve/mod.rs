@@ -30,6 +30,7 @@ pub(crate) mod lines;
 mod outbox;
 mod principal;
 mod ready;
+mod refusals;
 mod refused;
 mod request_id;
 mod rpc;
@@ -66,6 +67,7 @@ use self::lines::Lines;
 use self::outbox::ByteSink;
 use self::principal::Principal;
 use self::ready::TokenOrigin;
+use self::refusals::Refusals;
 use self::startup::{Binder, Claim};
 use self::supervisor::Supervisor;
 use crate::config::{Config, WireLimits};
@@ -136,6 +138,8 @@ pub(crate) struct Server {
     connections: AtomicUsize,
     /// Those of them that came through the HTTP door.
     visitors: AtomicUsize,
+    /// What the log says of connections that were refused.
+    refusals: Refusals,
     /// Set to end the daemon.
     stop: watch::Sender<Option<Manner>>,
     /// Set when every session has ended: what is left to say is said, then connections close.
@@ -276,6 +280,7 @@ fn prepare(
         agents: Agents::new(config.agents),
         connections: AtomicUsize::new(0),
         visitors: AtomicUsize::new(0),
+        refusals: Refusals::default(),
         stop: watch::Sender::new(None),
         closing: watch::Sender::new(false),
     };
@@ -337,7 +342,8 @@ async fn serve(server: Arc<Server>, indoors: &http::Indoors, mut claim: Claim, m
                 Ok((stream, _)) => accept(&server, indoors, stream, &mut clients),
                 Err(e) => {
                     // Out of descriptors, most likely: the client waits in the backlog meanwhile.
-                    tracing::warn!(error = %e, "a connection could not be accepted");
+                    tracing::debug!(error = %e, "a connection could not be accepted");
+                    server.refusals.note("it could not be accepted: there may be too many open files");
                     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
                 }
             },
@@ -370,12 +376,11 @@ const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(500);
 
 fn accept(server: &Arc<Server>, indoors: &http::Indoors, stream: UnixStream, clients: &mut JoinSet<()>) {
     let Some(connected) = Connected::take(server, Through::Socket) else {
-        tracing::warn!("a connection was refused: there are too many");
-        return;
+        return server.refusals.note("there are too many");
     };
     match Principal::of_peer(server, &stream) {
         Err(error) => {
-            tracing::warn!(%error, "a connection was refused");
+            server.refusals.note(&error.message);
             let server = Arc::clone(server);
             clients.spawn(async move {
                 refused::turn_away(server, stream, error).await;

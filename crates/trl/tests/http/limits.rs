@@ -196,3 +196,27 @@ fn without_being_asked_for_there_is_no_door() {
         assert!(!inodes.iter().any(|inode| fd == format!("socket:[{inode}]")), "{fd}");
     }
 }
+
+/// One line for the first, and one with the count of all others.
+#[test]
+fn a_crowd_of_connections_is_two_lines_of_log() {
+    let daemon = builder().set("wire", "max_connections", 20).start();
+    let mut crowd = Vec::new();
+    for _ in 0..2000 {
+        crowd.extend(Client::try_connect(&daemon.socket()));
+    }
+    let lines = || -> Vec<String> {
+        let log = daemon.log();
+        log.lines()
+            .filter(|line| line.contains("refused") && line.contains("WARN"))
+            .map(String::from)
+            .collect()
+    };
+    let counted = || -> u64 {
+        let more = |line: &String| line.split("more=").nth(1)?.split_whitespace().next()?.parse::<u64>().ok();
+        lines().iter().map(|line| more(line).unwrap_or(1)).sum()
+    };
+    eventually("all that were refused are counted", || counted() >= 1980);
+    assert!(lines().len() <= 4, "{:#?}", lines());
+    drop(crowd);
+}

@@ -142,7 +142,8 @@ pub(super) async fn serve(server: Arc<Server>, settings: HttpSettings, listener:
             accepted = listener.accept() => match accepted {
                 Ok(stream) => admit(&door, stream, &mut visits),
                 Err(e) => {
-                    tracing::warn!(error = %e, "an HTTP connection could not be accepted");
+                    tracing::debug!(error = %e, "an HTTP connection could not be accepted");
+                    server.refusals.note("it could not be accepted: there may be too many open files");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             },
@@ -157,11 +158,11 @@ pub(super) async fn serve(server: Arc<Server>, settings: HttpSettings, listener:
 
 fn admit(door: &Arc<Door>, stream: Stream, visits: &mut JoinSet<()>) {
     let Some(connected) = Connected::take(&door.server, Through::Http) else {
-        return tracing::debug!("an HTTP connection was refused: there are too many");
+        return door.server.refusals.note("there are too many, over HTTP");
     };
     match stream.peer(&door.server) {
         Err(error) => {
-            tracing::warn!(%error, "an HTTP connection was refused");
+            door.server.refusals.note(&error.message);
             let server = Arc::clone(&door.server);
             visits.spawn(async move {
                 if let Stream::Unix(stream) = stream {
