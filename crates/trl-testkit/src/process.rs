@@ -163,8 +163,17 @@ pub fn signal(raw: i32, signal: Signal) {
 }
 
 pub fn rss_bytes(raw: i32) -> u64 {
+    memory(raw, "VmRSS:")
+}
+
+/// What of that is not a file's: the heap and the stacks.
+pub fn anonymous_bytes(raw: i32) -> u64 {
+    memory(raw, "RssAnon:")
+}
+
+fn memory(raw: i32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{raw}/status")).expect("the process lives");
-    let line = status.lines().find(|l| l.starts_with("VmRSS:")).expect("VmRSS");
+    let line = status.lines().find(|l| l.starts_with(name)).expect("a line of that name");
     let kib: u64 = line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number of kB");
     kib * 1024
 }

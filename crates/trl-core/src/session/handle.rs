@@ -1,7 +1,7 @@
 //! A session as everyone but its own task sees it.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -38,7 +38,10 @@ pub struct Session {
     public: Mutex<Public>,
     /// How many checkpoints of it are on their way to the disk.
     saving: watch::Sender<usize>,
+    /// While its task lives. A channel has room for its longest messages, so it is not kept with the record of an ended session.
     inbox: Mutex<Option<mpsc::Sender<Message>>>,
+    /// Whether it has had a task. One of an earlier daemon has none until it is opened.
+    was_opened: AtomicBool,
     /// Is it on record, for another day?
     keeping: Keeping,
     /// Takes its secrets out of whatever is kept; made while they are known.
@@ -203,8 +206,7 @@ impl Session {
     /// It was not opened since this daemon started, and had not the file of its case when that was last looked for.
     pub fn awaits_case(&self) -> bool {
         let has_file = self.spec.case.as_ref().is_some_and(|case| case.fallback.is_none());
-        let was_opened = || self.inbox.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        self.spec.origin.case_id.is_some() && !has_file && !was_opened()
+        self.spec.origin.case_id.is_some() && !has_file && !self.was_opened.load(Ordering::Relaxed)
     }
 
     /// Says of one without processes how it ended; false when that is nothing new.
@@ -250,6 +252,7 @@ impl Session {
             public: Mutex::new(public),
             saving: watch::Sender::new(0),
             inbox: Mutex::new(None),
+            was_opened: AtomicBool::new(false),
             keeping,
             redactor: Arc::new(spec.redactor().unwrap_or_default()),
             spec,
@@ -332,17 +335,17 @@ impl Session {
         self.spec.case.as_ref().and_then(|case| case.spec.agent.as_ref())
     }
 
+    /// Whether it takes commands, or soon will.
+    pub fn is_live(&self) -> bool {
+        !matches!(self.state(), SessionState::Closed | SessionState::Uninitialized | SessionState::Terminated)
+    }
+
     /// Does it outlive the daemon?
     pub fn is_recorded(&self) -> bool {
         self.keeping == Keeping::Recorded
     }
 
     pub fn redactor(&self) -> Arc<Redactor> {
-    /// Whether it takes commands, or soon will.
-    pub fn is_live(&self) -> bool {
-        !matches!(self.state(), SessionState::Closed | SessionState::Uninitialized | SessionState::Terminated)
-    }
-
         Arc::clone(&self.redactor)
     }
 
@@ -360,7 +363,13 @@ impl Session {
     }
 
     pub(crate) fn connect(&self, inbox: mpsc::Sender<Message>) {
+        self.was_opened.store(true, Ordering::Relaxed);
         *self.inbox.lock().unwrap_or_else(PoisonError::into_inner) = Some(inbox);
+    }
+
+    /// Its task has ended.
+    pub(crate) fn disconnect(&self) {
+        *self.inbox.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Hands a message to the task; an ended session answers for itself.

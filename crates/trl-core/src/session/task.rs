@@ -124,11 +124,13 @@ pub fn spawn(engine: Arc<Engine>, session: Arc<Session>, seat: Seat, start: Star
         task.front.set_state(SessionState::Ready);
         task.front.note_ready();
     }
+    let session = Arc::clone(&task.front.session);
     tokio::spawn(async move {
         if task.created.is_some() {
             task.open(Then::Open);
         }
         task.run().await;
+        session.disconnect();
     });
 }
 

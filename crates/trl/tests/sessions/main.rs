@@ -10,6 +10,11 @@ mod lifecycle;
 mod output;
 mod queue;
 
+/// Not in remote runtimes: the daemon's own memory is looked at.
+mod local {
+    mod soak;
+}
+
 /// Not in containers: an engine there may open more files than the daemon.
 mod outside_containers {
     mod descriptors;

@@ -74,7 +74,11 @@ pub(crate) fn spawn(
             task.front.note_ready();
         }
     }
-    tokio::spawn(task.run());
+    let session = Arc::clone(&task.front.session);
+    tokio::spawn(async move {
+        task.run().await;
+        session.disconnect();
+    });
 }
 
 impl Task {
