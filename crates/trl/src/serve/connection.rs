@@ -53,15 +53,13 @@ pub(crate) enum Hears {
 /// A place among the connections there may be; given back when dropped.
 pub(crate) struct Connected {
     server: Arc<Server>,
-    through: Through,
 }
 
 /// How a connection came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Through {
-    Socket,
-    /// Strangers may knock there, so it never has more than half of the places: the operator can always get in.
-    Http,
+    /// A connection of its own. One by HTTP has a place there, too ([`super::http`]).
+    Client,
     /// A strand of a link, of which there are only so many.
     Link,
 }
@@ -69,20 +67,17 @@ pub(crate) enum Through {
 impl Connected {
     pub(crate) fn take(server: &Arc<Server>, through: Through) -> Option<Self> {
         let (all, most) = (server.connections.load(Ordering::Relaxed), server.wire.max_connections);
-        let crowd = server.visitors.load(Ordering::Relaxed) >= (most / 2).max(1);
-        if (all >= most && through != Through::Link) || (through == Through::Http && crowd) {
+        if all >= most && through != Through::Link {
             return None;
         }
         server.connections.fetch_add(1, Ordering::Relaxed);
-        server.visitors.fetch_add(usize::from(through == Through::Http), Ordering::Relaxed);
-        Some(Self { server: Arc::clone(server), through })
+        Some(Self { server: Arc::clone(server) })
     }
 }
 
 impl Drop for Connected {
     fn drop(&mut self) {
         self.server.connections.fetch_sub(1, Ordering::Relaxed);
-        self.server.visitors.fetch_sub(usize::from(self.through == Through::Http), Ordering::Relaxed);
     }
 }
 

@@ -136,8 +136,6 @@ pub(crate) struct Server {
     files: FileService,
     agents: Agents,
     connections: AtomicUsize,
-    /// Those of them that came through the HTTP door.
-    visitors: AtomicUsize,
     /// What the log says of connections that were refused.
     refusals: Refusals,
     /// Set to end the daemon.
@@ -208,7 +206,7 @@ pub(crate) fn stdio(mut config: Config) -> Result<(), ServeError> {
     let (server, runtime, _) = prepare(config, Keeps::Nothing)?;
     let outcome = runtime.block_on(async {
         tokio::spawn(background(Arc::clone(&server), Signals::listen()?));
-        let _connected = Connected::take(&server, Through::Socket);
+        let _connected = Connected::take(&server, Through::Client);
         let client = Client::stdio(&server);
         let mut stop = server.stop.subscribe();
         tokio::select! {
@@ -279,7 +277,6 @@ fn prepare(
         files,
         agents: Agents::new(config.agents),
         connections: AtomicUsize::new(0),
-        visitors: AtomicUsize::new(0),
         refusals: Refusals::default(),
         stop: watch::Sender::new(None),
         closing: watch::Sender::new(false),
@@ -375,7 +372,7 @@ const LOOK_AFTER_SOCKET: std::time::Duration = std::time::Duration::from_secs(1)
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(500);
 
 fn accept(server: &Arc<Server>, indoors: &http::Indoors, stream: UnixStream, clients: &mut JoinSet<()>) {
-    let Some(connected) = Connected::take(server, Through::Socket) else {
+    let Some(connected) = Connected::take(server, Through::Client) else {
         return server.refusals.note("there are too many");
     };
     match Principal::of_peer(server, &stream) {

@@ -129,29 +129,6 @@ fn daemon_token(daemon: &trl_testkit::Daemon) -> String {
 }
 
 #[test]
-fn no_more_connections_than_allowed() {
-    let daemon = builder().set("wire", "max_connections", 4).start();
-    let http = operator(&daemon);
-    let crowd: Vec<_> = (0..2)
-        .map(|_| {
-            let mut wire = http.connect();
-            wire.write_all(b"GET ").expect("the daemon reads");
-            wire
-        })
-        .collect();
-    let try_one = || {
-        let mut wire = http.connect();
-        let _ = wire.write_all(http.head("GET", "/healthz", &[]).as_bytes());
-        Reply::try_read(wire).is_some_and(|reply| reply.status == 200)
-    };
-    assert!(!try_one());
-    // Strangers can fill the door, but not keep the operator out.
-    daemon.operator().ok("system.ping", json!({}));
-    drop(crowd);
-    eventually("there is room again", try_one);
-}
-
-#[test]
 fn other_machines_are_let_in_only_on_purpose() {
     let start = |extra: &[&str]| {
         let dir = tempfile::tempdir().expect("a directory");

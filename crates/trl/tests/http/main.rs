@@ -4,6 +4,7 @@
 mod cuts;
 mod events;
 mod floods;
+mod hostile;
 mod limits;
 mod origin;
 mod ownership;

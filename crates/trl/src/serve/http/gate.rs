@@ -17,6 +17,19 @@ use super::listener::Peer;
 impl Visit {
     /// Who this is, by the token it brings.
     pub(super) fn who(&self, headers: &HeaderMap) -> Result<Principal, Refusal> {
+        let principal = self.identify(headers)?;
+        self.placed(principal)
+    }
+
+    /// The principal, whose connection has its place now.
+    fn placed(&self, principal: Principal) -> Result<Principal, Refusal> {
+        if let Some(place) = &self.place {
+            place.prove(&principal)?;
+        }
+        Ok(principal)
+    }
+
+    fn identify(&self, headers: &HeaderMap) -> Result<Principal, Refusal> {
         match (bearer(headers)?, &self.peer) {
             (Some(token), _) => self.let_in(self.door.server.authority.identify(token, self.address())),
             (None, Peer::Known(principal)) => Ok(principal.clone()),
@@ -40,7 +53,10 @@ impl Visit {
                 "a ticket needs the Origin of the page it was given to",
             )
             .hint("programs send their token in the Authorization header")),
-            (None, Some(ticket)) => self.let_in(self.door.server.authority.redeem(ticket, self.address())),
+            (None, Some(ticket)) => {
+                let principal = self.let_in(self.door.server.authority.redeem(ticket, self.address()))?;
+                self.placed(principal)
+            }
             _ => self.who(headers),
         }
     }

@@ -17,6 +17,9 @@ use super::super::principal::Principal;
 use super::super::{ServeError, Server, startup};
 use crate::config::{HttpAddr, HttpSettings};
 
+/// Connections that wait in the kernel to be accepted. A client beyond them tries again after a second.
+const MOST_WAITING: i32 = 1024;
+
 pub(in crate::serve) struct Listener {
     kind: Kind,
     address: HttpAddr,
@@ -104,6 +107,7 @@ impl Drop for Listener {
 fn tcp(wanted: SocketAddr) -> io::Result<TcpListener> {
     let listener = std::net::TcpListener::bind(wanted)?;
     listener.set_nonblocking(true)?;
+    rustix::net::listen(&listener, MOST_WAITING)?;
     TcpListener::from_std(listener)
 }
 

@@ -12,7 +12,7 @@ type Row = (&'static str, &'static str, &'static str);
 
 pub(super) fn text(stats: &Stats, counters: &Counters) -> String {
     let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
-    let rows: [(Row, u64); 31] = [
+    let rows: [(Row, u64); 32] = [
         (("uptime_seconds", "gauge", "Seconds since the daemon started"), stats.uptime_s),
         (("session_runtimes", "gauge", "Sessions that take commands"), stats.resident_sessions),
         (("execution_builds_total", "counter", "Commands whose process was started"), stats.execution_builds),
@@ -52,6 +52,10 @@ pub(super) fn text(stats: &Stats, counters: &Counters) -> String {
         ),
         (("http_requests_total", "counter", "HTTP requests"), read(&counters.requests)),
         (("http_auth_failures_total", "counter", "Wrong tokens and tickets"), read(&counters.auth_failures)),
+        (
+            ("http_strangers_closed_total", "counter", "Connections without a token closed for new ones"),
+            read(&counters.strangers_closed),
+        ),
         (("http_websockets_total", "counter", "WebSockets opened"), read(&counters.websockets)),
     ];
     let mut text = String::new();

@@ -1,7 +1,7 @@
 //! The door for programs and browsers: HTTP and WebSocket, on TCP or on a Unix socket. Off unless asked for.
 //!
 //! ```text
-//!  accept ─▶ hyper (headers in time, sizes) ─▶ guard (Host, Origin) ─▶ gate (who?) ─▶ routes
+//!  accept ─▶ admission ─▶ hyper (headers in time, sizes) ─▶ guard (Host, Origin) ─▶ gate (who?) ─▶ routes
 //!                                                                                      ├─ POST /rpc ─▶ rpc
 //!                                                                                      ├─ POST /mcp ─▶ crate::mcp ─▶ rpc
 //!                                                                                      ├─ WS /ws/rpc ─▶ connection
@@ -12,7 +12,7 @@
 //!                                                                                      └─ all else ─▶ ui
 //! ```
 //!
-//! - [`listener`]: where it stands, and who comes in. - [`guard`]: requests that a foreign web page could have caused.
+//! - [`listener`]: where it stands, and who comes in. - [`admission`]: which connections have a place. - [`guard`]: requests that a foreign web page could have caused.
 //! - [`gate`]: tokens and tickets. - [`routes`]: what there is. - [`ws`], [`attach`], [`events`], [`recording`]: what goes
 //!   on after the answer; [`asciicast`]: the form of a recording. - [`files`], [`range`]: files of workspaces. - [`mcp`]: tools for a model. - [`impatient`]: clients that do not take what they asked for. - [`answer`]: replies, refusals and the
 //!   headers of both. - [`metrics`]: figures for Prometheus. - [`ui`]: the web UI's files.
@@ -20,6 +20,7 @@
 //! It decides nothing about methods: that is [`super::principal`], as on every transport. It has no TLS: another machine
 //! reaches it through something that has.
 
+mod admission;
 mod answer;
 mod asciicast;
 mod attach;
@@ -38,16 +39,22 @@ mod routes;
 mod ui;
 mod ws;
 
-use std::sync::atomic::AtomicU64;
+use std::convert::Infallible;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
+use trl_proto::Error;
 
+use self::admission::{Admission, Busy, BusyBody, Expiry, Place};
 use self::guard::Guard;
 use self::impatient::Impatient;
 pub(super) use self::listener::Listener;
@@ -78,6 +85,8 @@ struct Counters {
     /// Answers by the first digit of their status.
     answers: [AtomicU64; 6],
     auth_failures: AtomicU64,
+    /// Connections without a token that were closed for new ones.
+    strangers_closed: AtomicU64,
     websockets: AtomicU64,
 }
 
@@ -95,12 +104,20 @@ impl Door {
 struct Visit {
     door: Arc<Door>,
     peer: Peer,
+    /// None for a client of the daemon's own socket.
+    place: Option<Arc<Place>>,
     /// What the connection becomes after its last answer.
     upgrade: Mutex<Option<Upgrade>>,
 }
 
 /// A connection that is no longer HTTP.
-enum Upgrade {
+struct Upgrade {
+    to: UpgradeTo,
+    /// It counts as a request in flight to its end.
+    _busy: Option<Busy>,
+}
+
+enum UpgradeTo {
     Rpc(ws::Upgrade),
     Terminal(Box<attach::Attach>),
 }
@@ -124,8 +141,8 @@ impl Indoors {
 
     /// Serves one client, whom the kernel has named.
     pub(super) async fn visit(&self, stream: UnixStream, principal: Principal) {
-        let visit =
-            Visit { door: Arc::clone(&self.0), peer: Peer::Known(principal), upgrade: Mutex::default() };
+        let peer = Peer::Known(principal);
+        let visit = Visit { door: Arc::clone(&self.0), peer, place: None, upgrade: Mutex::default() };
         let stream = Impatient::new(Stream::Unix(stream), self.0.request_timeout());
         visit_of(Arc::new(visit), stream).await;
     }
@@ -134,13 +151,15 @@ impl Indoors {
 /// Serves until the daemon ends.
 pub(super) async fn serve(server: Arc<Server>, settings: HttpSettings, listener: Listener) {
     let door = Door::new(&server, settings, listener.address());
+    // Strangers may knock here, so it never has more than half of the places: the operator can always get in by the socket.
+    let admission = Admission::new(server.wire.max_connections / 2, door.request_timeout());
     let mut stop = server.stop.subscribe();
     let mut visits = JoinSet::new();
     loop {
         while visits.try_join_next().is_some() {}
         tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok(stream) => admit(&door, stream, &mut visits),
+            accepted = next(&admission, &listener) => match accepted {
+                Ok(stream) => admit(&door, &admission, stream, &mut visits).await,
                 Err(e) => {
                     tracing::debug!(error = %e, "an HTTP connection could not be accepted");
                     server.refusals.note("it could not be accepted: there may be too many open files");
@@ -156,39 +175,59 @@ pub(super) async fn serve(server: Arc<Server>, settings: HttpSettings, listener:
     let _ = tokio::time::timeout(LAST_WORDS, visits.join_all()).await;
 }
 
-fn admit(door: &Arc<Door>, stream: Stream, visits: &mut JoinSet<()>) {
-    let Some(connected) = Connected::take(&door.server, Through::Http) else {
+async fn next(admission: &Admission, listener: &Listener) -> io::Result<Stream> {
+    admission.next().await;
+    listener.accept().await
+}
+
+async fn admit(door: &Arc<Door>, admission: &Arc<Admission>, stream: Stream, visits: &mut JoinSet<()>) {
+    let peer = match stream.peer(&door.server) {
+        Ok(peer) => peer,
+        Err(error) => return refuse(&door.server, stream, error, visits),
+    };
+    let Some(admitted) = admission.admit(|| Connected::take(&door.server, Through::Client)) else {
         return door.server.refusals.note("there are too many, over HTTP");
     };
-    match stream.peer(&door.server) {
-        Err(error) => {
-            door.server.refusals.note(&error.message);
-            let server = Arc::clone(&door.server);
-            visits.spawn(async move {
-                if let Stream::Unix(stream) = stream {
-                    turn_away(server, stream, error).await;
-                }
-                drop(connected);
-            });
-        }
-        Ok(peer) => {
-            let visit = Visit { door: Arc::clone(door), peer, upgrade: Mutex::default() };
-            let stream = Impatient::new(stream, door.request_timeout());
-            visits.spawn(async move {
-                visit_of(Arc::new(visit), stream).await;
-                drop(connected);
-            });
-        }
+    let place = Some(Arc::new(admitted.place));
+    let visit = Visit { door: Arc::clone(door), peer, place, upgrade: Mutex::default() };
+    let stream = Impatient::new(stream, door.request_timeout());
+    visits.spawn(visit_of(Arc::new(visit), stream));
+    if admitted.crowded {
+        door.counters.strangers_closed.fetch_add(1, Ordering::Relaxed);
+        // The new one is served before others come: a token that has arrived with it must be read.
+        tokio::task::yield_now().await;
     }
 }
 
+/// Tells a process of a session, or one that may be, why it is not served.
+fn refuse(server: &Arc<Server>, stream: Stream, error: Error, visits: &mut JoinSet<()>) {
+    server.refusals.note(&error.message);
+    let Stream::Unix(stream) = stream else { return };
+    let Some(connected) = Connected::take(server, Through::Client) else { return };
+    let server = Arc::clone(server);
+    visits.spawn(async move {
+        turn_away(server, stream, error).await;
+        drop(connected);
+    });
+}
+
+/// Answers one request. Its connection is busy until the answer was taken.
+async fn answer(visit: Arc<Visit>, request: Request<Incoming>) -> Result<Response<BusyBody>, Infallible> {
+    let place = visit.place.clone();
+    let busy = place.as_ref().map(Place::begin);
+    let answer = routes::handle(visit, request).await?;
+    if let Some(place) = place {
+        place.settle();
+    }
+    Ok(answer.map(|body| BusyBody { body, _busy: busy }))
+}
+
 async fn visit_of(visit: Arc<Visit>, stream: Impatient) {
-    let serve = |request| routes::handle(Arc::clone(&visit), request);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(visit.door.request_timeout())
         .max_header_size(MOST_HEADER_BYTES)
-        .serve_connection(TokioIo::new(stream), service_fn(serve))
+        .serve_connection(TokioIo::new(stream), service_fn(|request| answer(Arc::clone(&visit), request)))
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let mut closing = visit.door.server.closing.subscribe();
@@ -198,14 +237,40 @@ async fn visit_of(visit: Arc<Visit>, stream: Impatient) {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
+        expiry = visit.expiry() => match expiry {
+            Expiry::Closed => return,
+            Expiry::LifeOver => {
+                connection.as_mut().graceful_shutdown();
+                tokio::select! {
+                    over = connection => over,
+                    () = visit.end() => return,
+                }
+            }
+        },
     };
     if let Err(error) = over {
         tracing::debug!(%error, "an HTTP connection ended badly");
     }
     let upgrade = visit.upgrade.lock().unwrap_or_else(PoisonError::into_inner).take();
-    match upgrade {
-        None => {}
-        Some(Upgrade::Rpc(upgrade)) => upgrade.run().await,
-        Some(Upgrade::Terminal(attach)) => attach.run().await,
+    let Some(Upgrade { to, _busy }) = upgrade else { return };
+    match to {
+        UpgradeTo::Rpc(upgrade) => upgrade.run().await,
+        UpgradeTo::Terminal(attach) => attach.run().await,
+    }
+}
+
+impl Visit {
+    async fn expiry(&self) -> Expiry {
+        match &self.place {
+            Some(place) => place.expiry().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn end(&self) {
+        match &self.place {
+            Some(place) => place.end().await,
+            None => std::future::pending().await,
+        }
     }
 }

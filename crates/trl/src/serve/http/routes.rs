@@ -21,11 +21,12 @@ use trl_proto::{Dialect, ErrorCode, Method, TerminalId};
 use super::super::connection::{self, Client, Hears};
 use super::super::principal::Principal;
 use super::super::rpc;
+use super::admission::Place;
 use super::answer::{self, Answer, Refusal};
 use super::attach::{self, Attach, Found};
 use super::files::Address;
 use super::guard::{Page, one};
-use super::{Upgrade, Visit, events, messages, metrics, recording, ui, ws};
+use super::{Upgrade, UpgradeTo, Visit, events, messages, metrics, recording, ui, ws};
 
 /// Written by `cargo xtask docs` from the types of the wire; packed by the build.
 const OPENAPI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.deflated"));
@@ -224,11 +225,12 @@ impl Visit {
         let principal = self.who_by_ticket(request.uri(), request.headers(), page)?;
         let client = Client::new(&self.door.server, principal, Hears::Pushes, self.address());
         let upgrade = ws::Upgrade::of(request, client, self.door.keep_alive());
-        self.will_be(Upgrade::Rpc(upgrade));
+        self.will_be(UpgradeTo::Rpc(upgrade));
         Ok(answer)
     }
 
-    fn will_be(&self, upgrade: Upgrade) {
+    fn will_be(&self, to: UpgradeTo) {
+        let upgrade = Upgrade { to, _busy: self.place.as_ref().map(Place::begin_upgrade) };
         *self.upgrade.lock().unwrap_or_else(PoisonError::into_inner) = Some(upgrade);
         self.door.counters.websockets.fetch_add(1, Ordering::Relaxed);
     }
@@ -259,7 +261,7 @@ impl Visit {
         };
         let ask = attach::Ask::parse(request.uri().query().unwrap_or_default(), rich);
         let ask = ask.map_err(|why| Refusal::new(StatusCode::BAD_REQUEST, ErrorCode::InvalidParams, why))?;
-        self.will_be(Upgrade::Terminal(Box::new(Attach {
+        self.will_be(UpgradeTo::Terminal(Box::new(Attach {
             upgraded: hyper::upgrade::on(request),
             found,
             ask,
