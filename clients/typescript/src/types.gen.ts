@@ -783,11 +783,11 @@ export type ExecSignalResult = {
 
 /** What a name in a command stands for. */
 export type Executable = {
-  /** Device, inode, size and time of change of the file. */
+  /** Device, inode, size and time of change of the file; of a fresh process also its rights and SHA-256. */
   identity?: string | null | undefined;
   name: string;
   path?: string | null | undefined;
-  /** `file`, `builtin`, `function`, `alias`, `keyword`, `missing`, `unknown`, `trap` or `variable`. */
+  /** `file`, `builtin`, `function`, `alias`, `keyword`, `missing`, `directory` (`.`), `trap`, `variable` or `unknown`. */
   what: string;
 };
 

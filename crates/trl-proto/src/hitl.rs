@@ -104,11 +104,11 @@ pub struct Segment {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Executable {
     pub name: String,
-    /// `file`, `builtin`, `function`, `alias`, `keyword`, `missing`, `unknown`, `trap` or `variable`.
+    /// `file`, `builtin`, `function`, `alias`, `keyword`, `missing`, `directory` (`.`), `trap`, `variable` or `unknown`.
     pub what: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Device, inode, size and time of change of the file.
+    /// Device, inode, size and time of change of the file; of a fresh process also its rights and SHA-256.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
 }

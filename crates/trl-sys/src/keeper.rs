@@ -119,7 +119,7 @@ impl Keeper {
             self.inbox.drain(..4 + len);
             self.inbox.shrink_to_fit();
             match request {
-                Request::Spawn(spawn) => self.start(spawn),
+                Request::Spawn(spawn) => self.start(*spawn),
                 Request::Drop(proc) => self.drop_process(proc),
                 Request::Enter(groups) => self.enter(&groups),
             }

@@ -39,6 +39,7 @@ pub mod limits;
 pub mod lineage;
 pub mod link;
 pub mod machine;
+pub mod pinned;
 pub mod places;
 pub mod poller;
 pub mod pty;

@@ -9,7 +9,7 @@ use crate::tree::Proc;
 /// What the daemon asks of a keeper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    Spawn(Spawn),
+    Spawn(Box<Spawn>),
     /// Enter these control groups, named by the files that take who enters: all that is spawned later is in them too.
     Enter(Vec<Vec<u8>>),
     /// Kill this process and say nothing of its end. The keeper is its parent, or near enough to know it for sure.
@@ -39,6 +39,42 @@ pub struct Spawn {
     pub terminal: bool,
     /// The boundary around it.
     pub sandbox: Option<Box<Plan>>,
+    /// The files it must still find.
+    pub pin: Option<Box<Pin>>,
+}
+
+/// Files that were approved together with a program. The program is started only while they are what they were then.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pin {
+    /// The first is the program: `argv[0]`.
+    pub files: Vec<PinnedFile>,
+    /// The working directory.
+    pub dir: Option<Inode>,
+    /// The program names an interpreter, so the kernel has to find both by their paths.
+    pub is_script: bool,
+}
+
+/// A path, and the state of the file that it must lead to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PinnedFile {
+    pub path: Vec<u8>,
+    pub stamp: Stamp,
+}
+
+/// Which file or directory it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inode {
+    pub dev: u64,
+    pub ino: u64,
+}
+
+/// Which file it is, and since when it has been as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    pub inode: Inode,
+    pub size: u64,
+    /// Seconds and nanoseconds of its last change.
+    pub changed: (i64, i64),
 }
 
 /// What a process may use of something.
@@ -99,7 +135,7 @@ impl Request {
         let mut rest = body;
         let rest = &mut rest;
         let request = match take_bytes(rest, 1)? {
-            [0] => Self::Spawn(Spawn::take_from(rest)?),
+            [0] => Self::Spawn(Box::new(Spawn::take_from(rest)?)),
             [2] => Self::Enter(take_list(rest)?),
             _ => Self::Drop(Proc { pid: take_u32(rest)?.cast_signed(), start: take_u64(rest)? }),
         };
@@ -130,6 +166,10 @@ impl Spawn {
         if let Some(plan) = &self.sandbox {
             plan.put_into(body);
         }
+        body.push(u8::from(self.pin.is_some()));
+        if let Some(pin) = &self.pin {
+            pin.put_into(body);
+        }
     }
 
     fn take_from(rest: &mut &[u8]) -> Option<Self> {
@@ -156,7 +196,60 @@ impl Spawn {
                 [0] => None,
                 _ => Some(Box::new(Plan::take_from(rest)?)),
             },
+            pin: match take_bytes(rest, 1)? {
+                [0] => None,
+                _ => Some(Box::new(Pin::take_from(rest)?)),
+            },
         })
+    }
+}
+
+impl Pin {
+    fn put_into(&self, body: &mut Vec<u8>) {
+        body.push(u8::from(self.is_script));
+        body.extend(u32::try_from(self.files.len()).unwrap_or(u32::MAX).to_le_bytes());
+        for PinnedFile { path, stamp } in &self.files {
+            put(body, path);
+            stamp.inode.put_into(body);
+            body.extend(stamp.size.to_le_bytes());
+            body.extend(stamp.changed.0.to_le_bytes());
+            body.extend(stamp.changed.1.to_le_bytes());
+        }
+        body.push(u8::from(self.dir.is_some()));
+        if let Some(dir) = self.dir {
+            dir.put_into(body);
+        }
+    }
+
+    fn take_from(rest: &mut &[u8]) -> Option<Self> {
+        let is_script = take_bytes(rest, 1)? != [0];
+        let count = take_u32(rest)?;
+        let files = (0..count).map(|_| PinnedFile::take_from(rest)).collect::<Option<_>>()?;
+        let dir = match take_bytes(rest, 1)? {
+            [0] => None,
+            _ => Some(Inode::take_from(rest)?),
+        };
+        Some(Self { files, dir, is_script })
+    }
+}
+
+impl PinnedFile {
+    fn take_from(rest: &mut &[u8]) -> Option<Self> {
+        let path = take(rest)?;
+        let (inode, size) = (Inode::take_from(rest)?, take_u64(rest)?);
+        let changed = (take_u64(rest)?.cast_signed(), take_u64(rest)?.cast_signed());
+        Some(Self { path, stamp: Stamp { inode, size, changed } })
+    }
+}
+
+impl Inode {
+    fn put_into(self, body: &mut Vec<u8>) {
+        body.extend(self.dev.to_le_bytes());
+        body.extend(self.ino.to_le_bytes());
+    }
+
+    fn take_from(rest: &mut &[u8]) -> Option<Self> {
+        Some(Self { dev: take_u64(rest)?, ino: take_u64(rest)? })
     }
 }
 
@@ -207,6 +300,8 @@ pub enum Stage {
     Exec = 5,
     Request = 6,
     Limits = 7,
+    /// A file or the directory is not what was approved.
+    Pinned = 8,
     Namespaces = 20,
     Network = 21,
     Mounts = 22,
@@ -217,7 +312,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Fork,
         Self::OpenFiles,
         Self::Chdir,
@@ -225,6 +320,7 @@ impl Stage {
         Self::Exec,
         Self::Request,
         Self::Limits,
+        Self::Pinned,
         Self::Namespaces,
         Self::Network,
         Self::Mounts,
@@ -252,6 +348,7 @@ impl Stage {
             Self::Exec => "exec",
             Self::Request => "request",
             Self::Limits => "limits",
+            Self::Pinned => "pinned",
             Self::Namespaces => "namespaces",
             Self::Network => "network",
             Self::Mounts => "mounts",
@@ -367,6 +464,7 @@ mod tests {
         #[test]
         fn spawn_frames_round_trip(
             argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>, stdio: [Vec<u8>; 3], dir: Vec<u8>, umask: u32, limit: (u64, u64), follows: bool, terminal: bool, most: Option<u64>, lists: [Vec<Vec<u8>>; 5], best: bool,
+            pinned: Option<(Vec<(Vec<u8>, u64, i64)>, Option<u64>, bool)>,
         ) {
             let rlimits = most.into_iter().flat_map(|n| [(Resource::FileSize, n), (Resource::Tasks, n)]).collect();
             let group = if follows { Group::Follows } else { Group::Leads };
@@ -375,7 +473,12 @@ mod tests {
             let workspace = read.first().cloned().filter(|w| !w.is_empty());
             let plan = Plan { read, write, open, deny, protect, net, effort, tmp_dir: workspace.clone(), workspace };
             let sandbox = (!terminal).then_some(Box::new(plan));
-            let request = Request::Spawn(Spawn { argv, env, cwd, stdio, session_dir: dir, umask, open_files: limit, rlimits, group, terminal, sandbox });
+            let pin = pinned.map(|(files, dir, is_script)| {
+                let inode = |n| Inode { dev: n, ino: !n };
+                let file = |(path, n, t)| PinnedFile { path, stamp: Stamp { inode: inode(n), size: n, changed: (t, !t) } };
+                Box::new(Pin { files: files.into_iter().map(file).collect(), dir: dir.map(inode), is_script })
+            });
+            let request = Request::Spawn(Box::new(Spawn { argv, env, cwd, stdio, session_dir: dir, umask, open_files: limit, rlimits, group, terminal, sandbox, pin }));
             let frame = request.encode();
             prop_assert_eq!(frame.len() - 4, u32::from_le_bytes(frame[..4].try_into().unwrap()) as usize);
             prop_assert_eq!(Request::decode(&frame[4..]), Some(request));

@@ -16,6 +16,7 @@ use crate::harden;
 use crate::keeper;
 use crate::link::{Group, Resource, Spawn, Stage};
 use crate::os::{birth, pipes, signals};
+use crate::pinned::Pinned;
 use crate::sandbox::{Boundary, Ear, Layers, Protected};
 
 #[derive(Debug)]
@@ -54,6 +55,7 @@ struct Program {
     rlimits: Vec<(Resource, u64)>,
     terminal: bool,
     sandbox: Option<Boundary>,
+    pinned: Option<Pinned>,
 }
 
 impl Program {
@@ -69,6 +71,7 @@ impl Program {
             rlimits: spawn.rlimits,
             terminal: spawn.terminal,
             sandbox: None,
+            pinned: spawn.pin.map(|pin| Pinned::new(*pin)).transpose().ok()?,
         })
     }
 }
@@ -233,6 +236,9 @@ fn prepare_and_exec(program: &Program, tell: &OwnedFd) -> Failure {
         }
         birth::close_above_stdio_on_exec();
         libc::umask(program.umask);
+        if let Some(pinned) = &program.pinned {
+            return pinned.exec(&program.argv.pointers, &program.env.pointers);
+        }
         libc::execve(program.argv.pointers[0], program.argv.pointers.as_ptr(), program.env.pointers.as_ptr());
     }
     Failure::last(Stage::Exec)

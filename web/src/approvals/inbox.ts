@@ -164,7 +164,8 @@ export function isEditable(request: ApprovalRequest): boolean {
 
 /** What a name stands for: a file, or what else; `odd` when it is not what one takes it for. */
 export function standsFor({ what, path }: Executable): { text: string; isOdd: boolean } {
-  return { text: path ?? what, isOdd: what !== "file" && what !== "builtin" && what !== "keyword" };
+  const usual = ["file", "builtin", "keyword", "directory"];
+  return { text: path ?? what, isOdd: !usual.includes(what) };
 }
 
 /** What a yes that reaches further than this once would allow, each named once. */

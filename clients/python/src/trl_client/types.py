@@ -899,13 +899,14 @@ class ExecSignalResult(TypedDict):
 class _Executable(TypedDict):
     name: str
     what: str
-    """`file`, `builtin`, `function`, `alias`, `keyword`, `missing`, `unknown`, `trap` or `variable`."""
+    """`file`, `builtin`, `function`, `alias`, `keyword`, `missing`, `directory` (`.`), `trap`, `variable` or
+    `unknown`."""
 
 
 class Executable(_Executable, total=False):
     """What a name in a command stands for."""
     identity: Optional[str]
-    """Device, inode, size and time of change of the file."""
+    """Device, inode, size and time of change of the file; of a fresh process also its rights and SHA-256."""
     path: Optional[str]
 
 

@@ -3,13 +3,15 @@
 //! 1. [`rules`]: what holds for a session, from the rules people wrote and the answers they gave. A command is judged by
 //!    its parts, not as text (crate `trl-policy`).
 //! 2. [`probe`]: what the names in it stand for, as the session's shell says.
-//! 3. [`desk`]: the requests, from the record that is made before anybody is told to the one answer that counts.
+//! 3. [`pin`]: which files and which directory an approval of a fresh process is about.
+//! 4. [`desk`]: the requests, from the record that is made before anybody is told to the one answer that counts.
 //!
 //! The session's task puts the three together ([`crate::session`], `approval.rs`), for fresh processes and terminals the
 //! manager does.
 
 pub mod book;
 pub mod desk;
+pub mod pin;
 pub mod probe;
 pub mod rules;
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tokio::sync::oneshot;
 use trl_proto::exec::Approval;
-use trl_proto::hitl::{ApprovalBoundary, ApprovalRequest, RespondParams, Verdict};
+use trl_proto::hitl::{ApprovalBoundary, ApprovalRequest, Executable, RespondParams, Verdict};
 use trl_proto::runtime::{HOST, RuntimeWish};
 use trl_proto::session::{CreateParams, SessionState};
 use trl_proto::{CheckpointId, Error, ErrorCode, ExecutionId, RequestId, SessionId, TerminalId};
@@ -15,6 +15,7 @@ use trl_store::redact::Redactor;
 
 use super::executions::{Judging, Standing};
 use super::{Caller, CaseWish, Manager};
+use crate::approval::pin::{self, FirstStart, Pinned, Wanted};
 use crate::approval::rules::{Around, At};
 use crate::approval::{
     Answer, Asked, Asking, Detached, Doubt, Elsewhere, Judgement, Plan, Question, Rules, Subject, denied,
@@ -54,6 +55,8 @@ pub(super) struct Fresh<'a> {
     pub(super) plan: Option<Plan>,
     /// Knows its secrets.
     pub(super) redactor: &'a Redactor,
+    /// What it is started as, where that can be known here.
+    pub(super) pinned: Option<(Wanted, &'a FirstStart)>,
 }
 
 /// A change to a file.
@@ -81,6 +84,8 @@ pub(super) enum Gate {
 pub(super) struct Later {
     pub(super) request: RequestId,
     pub(super) answer: oneshot::Receiver<Answer>,
+    /// What was shown of its files.
+    shown: Option<(Wanted, Vec<Executable>)>,
 }
 
 impl Manager {
@@ -168,6 +173,7 @@ impl Manager {
             mode,
             plan: None,
             redactor: &spec.redactor().unwrap_or_default(),
+            pinned: pinned_of(spec),
         };
         self.gate(fresh, caller).await
     }
@@ -292,10 +298,26 @@ impl Manager {
             }
             Verdict::Ask if fresh.mode == Approval::Fail => Err(required(&judgement)),
             Verdict::Ask => {
-                let asked = self.engine.desk.ask(asking(&fresh, judgement, rules, caller)).await?;
+                let (mut executables, mut pin, mut shown) = (Vec::new(), None, None);
+                if let Some((wanted, _)) = &fresh.pinned {
+                    let mut wanted = wanted.clone();
+                    if matches!(fresh.program, Subject::Text(_)) {
+                        wanted.names.extend(judgement.names.iter().cloned());
+                    }
+                    let found = Pinned::take(wanted.clone()).await;
+                    (executables, pin) = (found.executables.clone(), Some(found.pin));
+                    shown = Some((wanted, found.executables));
+                }
+                let question = Question { judgement, executables };
+                let asked = self.engine.desk.ask(asking(&fresh, question, rules, caller)).await?;
                 Ok(match asked {
-                    Asked::Granted => Gate::Open,
-                    Asked::Recorded { request, answer } => Gate::Later(Later { request, answer }),
+                    Asked::Granted => {
+                        if let (Some(pin), Some((_, start))) = (pin, &fresh.pinned) {
+                            start.set(pin);
+                        }
+                        Gate::Open
+                    }
+                    Asked::Recorded { request, answer } => Gate::Later(Later { request, answer, shown }),
                 })
             }
         }
@@ -335,13 +357,35 @@ impl Elsewhere for Manager {
 }
 
 impl Later {
-    /// Until a person has said yes, or why not.
-    pub(super) async fn wait(self) -> Result<(), Error> {
-        match self.answer.await.unwrap_or(Answer::Cancelled) {
-            Answer::Approved { .. } => Ok(()),
+    /// Until a person has said yes, or why not. The start is held to what was shown.
+    pub(super) async fn wait(mut self, start: &FirstStart) -> Result<(), Error> {
+        match (&mut self.answer).await.unwrap_or(Answer::Cancelled) {
+            Answer::Approved { command } => self.hold(start, command.is_some()).await,
             no => Err(refusal(&self.request, no)),
         }
     }
+
+    /// Holds the start to what was shown; to the program and the directory alone where the approver `edited` the text.
+    pub(super) async fn hold(&self, start: &FirstStart, edited: bool) -> Result<(), Error> {
+        if let Some((wanted, shown)) = &self.shown {
+            start.set(pin::check(shown, wanted.clone(), edited).await?);
+        }
+        Ok(())
+    }
+}
+
+/// What an approval of a session's program, or of a fresh process, is about. None where that is on another machine.
+pub(super) fn pinned_of(spec: &Spec) -> Option<(Wanted, &FirstStart)> {
+    let program = match &spec.program {
+        Program::Shell { path, .. } => path.display().to_string(),
+        Program::Direct { argv, .. } => argv.first()?.clone(),
+    };
+    spec.elsewhere.is_none().then(|| (wanted(program, &spec.working_dir, &spec.env), &spec.pin))
+}
+
+pub(super) fn wanted(program: String, working_dir: &str, env: &Env) -> Wanted {
+    let path = env.get("PATH").cloned().unwrap_or_default();
+    Wanted { names: vec![program], working_dir: working_dir.into(), path }
 }
 
 /// What a request brings for a session, before its case has added anything.
@@ -398,7 +442,7 @@ fn odd_shell(shell: &Path) -> Option<Doubt> {
     (!usual).then(|| Doubt { name: None, why: format!("{} is no shell of the system", shell.display()) })
 }
 
-fn asking(fresh: &Fresh<'_>, judgement: Judgement, rules: Arc<Rules>, caller: &Caller) -> Asking {
+fn asking(fresh: &Fresh<'_>, question: Question, rules: Arc<Rules>, caller: &Caller) -> Asking {
     Asking {
         request: RequestId::random(),
         checkpoint: None,
@@ -412,7 +456,7 @@ fn asking(fresh: &Fresh<'_>, judgement: Judgement, rules: Arc<Rules>, caller: &C
         working_dir: fresh.working_dir.into(),
         root: fresh.working_dir.into(),
         boundary: fresh.boundary,
-        question: Question { judgement, executables: Vec::new() },
+        question,
         rules,
         subject: fresh.program.clone(),
         env: fresh.env.clone(),

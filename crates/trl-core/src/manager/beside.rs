@@ -14,7 +14,7 @@ use trl_proto::exec::Approval;
 use trl_proto::start::StderrTo;
 use trl_proto::{Error, ErrorCode, RequestId, SessionId};
 
-use super::approval::{Fresh, Gate};
+use super::approval::{Fresh, Gate, pinned_of};
 use super::executions::checked_output_bytes;
 use super::{Caller, Manager};
 use crate::approval::{Asked, Asking, Judgement, Question, Rules, Subject};
@@ -95,6 +95,7 @@ impl Manager {
                     mode: aside.approval,
                     plan: None,
                     redactor: &spec.redactor().unwrap_or_default(),
+                    pinned: pinned_of(&spec),
                 };
                 self.gate(fresh, caller).await?
             }

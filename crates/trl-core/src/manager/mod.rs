@@ -196,7 +196,10 @@ impl Manager {
 
     async fn create_later(&self, spec: Spec, later: Later, caller: &Caller) -> Result<Arc<Session>, Error> {
         let request = later.request.clone();
-        later.wait().await?;
+        if let Err(error) = later.wait(&spec.pin).await {
+            self.engine.desk.ran(&request);
+            return Err(error);
+        }
         let created = self.create_as(spec, caller, Keeping::Recorded).await;
         self.engine.desk.ran(&request);
         created

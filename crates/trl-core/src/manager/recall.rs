@@ -22,6 +22,7 @@ use trl_store::{Store, StoreError};
 
 use super::Manager;
 use super::housekeeping::MAX_CLOSED;
+use crate::approval::pin::FirstStart;
 use crate::approval::{Rules, storage};
 use crate::case::recorded::RecordedCase;
 use crate::case::{Case, Where};
@@ -287,6 +288,7 @@ fn spec_of(engine: &Engine, record: SessionRecord) -> Spec {
         elsewhere: known.map(|runtime| Elsewhere { runtime, is_apart }),
         origin: Arc::new(origin),
         beside: None,
+        pin: FirstStart::default(),
     };
     spec.adopt(id, case);
     if spec.origin.runtime.is_some() {

@@ -19,11 +19,11 @@ use trl_proto::start::{StartParams, StartStdin, StderrTo, StdinName, Umask};
 use trl_proto::text::decode;
 use trl_proto::{Error, SessionId, terminal};
 
-use super::approval::{Brought, Fresh, Gate, Later};
+use super::approval::{Brought, Fresh, Gate, Later, pinned_of};
 use super::executions::{Caller, checked_output_bytes, foreign_runtime, foreign_sandbox};
 use super::idempotency::Claim;
 use super::{CaseWish, Manager};
-use crate::approval::{Answer, Plan, Subject, refusal};
+use crate::approval::{Answer, Plan, Subject, pin, refusal};
 use crate::case::Case;
 use crate::execution::{Early, Execution, Place};
 use crate::output::Log;
@@ -188,10 +188,20 @@ impl Manager {
             mode,
             plan,
             redactor: &spec.redactor().unwrap_or_default(),
+            pinned: pinned_of(&spec),
         };
         let gate = match approved {
             None => self.gate(fresh, caller).await?,
-            Some(_) => Gate::Open,
+            Some(request) => match self.hold_to(&spec, request).await {
+                Ok(()) => Gate::Open,
+                Err(error) => {
+                    self.engine.executions.add(&execution);
+                    // It was asked about, so why it was refused is remembered.
+                    execution.ask(request.request_id.clone());
+                    self.engine.executions.refuse(&execution, error.clone());
+                    return Err(error);
+                }
+            },
         };
         let mut order = Order::direct(Arc::clone(&execution), stdin, spec.timeout);
         order.clearance.request = approved.map(|request| request.request_id.clone());
@@ -216,18 +226,31 @@ impl Manager {
         Ok(execution)
     }
 
+    /// Holds the start to what an earlier daemon has shown to an approver.
+    async fn hold_to(&self, spec: &Spec, request: &ApprovalRequest) -> Result<(), Error> {
+        let edited = request.resolution.as_ref().is_some_and(|said| said.command.is_some());
+        if let Some((wanted, start)) = pinned_of(spec).filter(|_| !request.executables.is_empty()) {
+            start.set(pin::check(&request.executables, wanted, edited).await?);
+        }
+        Ok(())
+    }
+
     /// A fresh process that a person was asked about.
     pub(super) async fn start_when_answered(
         &self,
         mut spec: Spec,
         mut order: Order,
         caller: Caller,
-        later: Later,
+        mut later: Later,
     ) {
         order.clearance.request = Some(later.request.clone());
         let execution = Arc::clone(&order.execution);
-        let refused = match later.answer.await.unwrap_or(Answer::Cancelled) {
+        let refused = match (&mut later.answer).await.unwrap_or(Answer::Cancelled) {
             Answer::Approved { command } => {
+                if let Err(error) = later.hold(&spec.pin, command.is_some()).await {
+                    self.engine.desk.ran(&later.request);
+                    return self.engine.executions.refuse(&execution, error);
+                }
                 if let (Some(command), Program::Direct { argv, .. }) = (&command, &mut spec.program) {
                     execution.edit(command);
                     argv[2].clone_from(command);

@@ -8,7 +8,7 @@ use trl_proto::exec::Approval;
 use trl_proto::terminal::{CreateParams, ListParams};
 use trl_proto::{Error, ErrorCode, TerminalId};
 
-use super::approval::{Brought, Fresh, Gate};
+use super::approval::{Brought, Fresh, Gate, wanted};
 use super::{Caller, Manager};
 use crate::approval::{Subject, boundary};
 use crate::env::Env;
@@ -51,6 +51,8 @@ impl Manager {
         caller: &Caller,
     ) -> Result<(), Error> {
         let shown = spec.argv.join(" ");
+        let program = spec.argv.first().cloned().unwrap_or_default();
+        let pinned = wanted(program, &spec.working_dir, &spec.env);
         let fresh = Fresh {
             owner: &caller.name,
             session: None,
@@ -70,6 +72,7 @@ impl Manager {
             mode,
             plan: None,
             redactor: &spec.secrets.redactor_with(spec.env.iter()).unwrap_or_default(),
+            pinned: spec.elsewhere.is_none().then_some((pinned, &spec.pin)),
         };
         match self.gate(fresh, caller).await? {
             Gate::Open => Ok(()),
@@ -77,7 +80,7 @@ impl Manager {
                 if let Some(execution) = execution {
                     execution.ask(later.request.clone());
                 }
-                later.wait().await
+                later.wait(&spec.pin).await
             }
         }
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use trl_proto::Error;
+use trl_proto::hitl::Executable;
 
 use super::clearing::Clearing;
 use super::finish::MOST_TRIES;
@@ -13,7 +14,7 @@ use super::phase::{Phase, Then};
 use super::run::Run;
 use super::state::WhenBusy;
 use super::task::Task;
-use crate::approval::probe;
+use crate::approval::{pin, probe};
 use crate::execution::Execution;
 use crate::shell::Kind;
 
@@ -53,6 +54,10 @@ impl Clearing for Task {
 
     fn try_next(&mut self) {
         Task::try_next(self);
+    }
+
+    fn directory_of(&self, order: &Order) -> Option<Executable> {
+        order.around.working_dir.as_ref().map(|dir| pin::directory(dir).0)
     }
 }
 

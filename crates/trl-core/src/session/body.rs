@@ -13,6 +13,7 @@ use trl_sys::tree::{self, ChildrenOf, Proc};
 use trl_sys::{fifo, reap};
 
 use super::spec::{Program, Reads, Spec};
+use crate::approval::pin;
 use crate::checkpoint::Checkpoint;
 use crate::engine::Engine;
 use crate::limits::Cage;
@@ -153,7 +154,7 @@ impl Body {
                 (argv.clone(), [stdin, path("o"), stderr], *umask)
             }
         };
-        let request = Request::Spawn(Spawn {
+        let request = Request::Spawn(Box::new(Spawn {
             argv: argv.into_iter().map(String::into_bytes).collect(),
             env: spec.environ(cwd),
             cwd: cwd.as_bytes().to_vec(),
@@ -168,7 +169,8 @@ impl Body {
             },
             terminal: false,
             sandbox: spec.sandbox.here().map(|sandbox| Box::new(sandbox.plan(&[self.files.base()]))),
-        });
+            pin: spec.pin.get(),
+        }));
         self.link.send(request.encode())
     }
 
@@ -406,6 +408,9 @@ pub fn start_error(stage: &str, error: &io::Error) -> Error {
 /// The same for what a keeper says.
 pub fn failed_to_start(stage: Stage, errno: i32, sandbox: Option<&Sandbox>) -> Error {
     let error = io::Error::from_raw_os_error(errno);
+    if stage == Stage::Pinned {
+        return pin::changed_at_start();
+    }
     if stage.is_of_sandbox() {
         let message = format!("this machine does not give the sandbox ({}): {error}", stage.name());
         return Error::new(ErrorCode::SandboxUnavailable, message)

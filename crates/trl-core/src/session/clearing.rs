@@ -21,7 +21,8 @@ use super::front::Front;
 use super::messages::{Approved, Message, Order, Stdin};
 use crate::approval::rules::At;
 use crate::approval::{
-    Answer, Asked, Asking, Doubt, Judgement, Plan, Question, Rules, Subject, denied, probe, refusal, required,
+    Answer, Asked, Asking, Doubt, Judgement, Plan, Question, Rules, Subject, denied, pin, probe, refusal,
+    required,
 };
 use crate::shell::Kind;
 
@@ -56,6 +57,10 @@ pub(crate) trait Clearing {
     fn keep_before_asking(&mut self);
     /// Goes on with what stands in line.
     fn try_next(&mut self);
+    /// The directory that came with the command, as it is now. None if it has none, or if that is on another machine.
+    fn directory_of(&self, _order: &Order) -> Option<Executable> {
+        None
+    }
 
     /// Begins the command, or has it looked into.
     fn weigh(&mut self, mut order: Order) {
@@ -100,9 +105,11 @@ pub(crate) trait Clearing {
         else {
             return self.refuse_order(&order, Error::internal("the command was not judged"));
         };
+        let mut executables = found.executables.clone();
+        executables.extend(self.directory_of(&order));
         let doubts = match &order.clearance.approved {
-            Some(Approved::Shown(shown)) if *shown == found.executables => Vec::new(),
-            Some(Approved::Shown(shown)) => vec![Doubt::changed(shown, &found.executables)],
+            Some(Approved::Shown(shown)) if pin::are_still(shown, &executables) => Vec::new(),
+            Some(Approved::Shown(shown)) => vec![Doubt::changed(shown, &executables)],
             Some(Approved::Edited) | None => rules.doubts(&self.seen().session.spec, found),
         };
         let approved = judgement.verdict == Verdict::Allow || order.clearance.approved.is_some();
@@ -113,7 +120,7 @@ pub(crate) trait Clearing {
         if order.clearance.mode == Approval::Fail {
             return self.refuse_order(&order, required(&judgement));
         }
-        self.ask(order, rules, Question { judgement, executables: found.executables.clone() });
+        self.ask(order, rules, Question { judgement, executables });
     }
 
     /// Holds the command; asked about is it once its shell's state is kept.

@@ -17,6 +17,7 @@ use trl_store::redact::{Redactor, is_secret_name};
 use zeroize::Zeroizing;
 
 use crate::approval;
+use crate::approval::pin::FirstStart;
 use crate::case::Case;
 use crate::env::{Env, Inherited};
 use crate::execution::{Execution, Place};
@@ -75,6 +76,8 @@ pub struct Spec {
     pub origin: Arc<Origin>,
     /// It is no session of its own: it stands beside one, and ends with it.
     pub beside: Option<Beside>,
+    /// What its program was approved as.
+    pub pin: FirstStart,
 }
 
 /// What a process beside a session is.
@@ -222,6 +225,7 @@ impl Spec {
             elsewhere: None,
             origin: Arc::new(Origin { root: working_dir.clone(), ..origin }),
             beside: None,
+            pin: FirstStart::default(),
             working_dir,
         })
     }
@@ -266,6 +270,7 @@ impl Spec {
             }),
             elsewhere: Some(elsewhere),
             beside: None,
+            pin: FirstStart::default(),
             working_dir,
         })
     }
@@ -332,6 +337,7 @@ impl Spec {
             elsewhere: self.elsewhere.clone(),
             origin: Arc::clone(&self.origin),
             beside: self.beside.clone(),
+            pin: FirstStart::default(),
         }
     }
 

@@ -267,6 +267,7 @@ impl Task {
                 self.front.session.set_keeper(keeper);
             }
             Notice::Started { pid, missing } => {
+                self.front.session.spec.pin.over();
                 if let Some(sandbox) = self.front.session.spec.sandbox.here() {
                     sandbox.lacks(missing);
                 }

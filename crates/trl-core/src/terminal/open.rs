@@ -41,7 +41,7 @@ pub(super) fn open(engine: &Engine, terminal: &Terminal) -> io::Result<Opened> {
             Some(Box::new(sandbox.plan(&[Path::new(OsStr::from_bytes(&device))])))
         }
     };
-    let order = Request::Spawn(Spawn {
+    let order = Request::Spawn(Box::new(Spawn {
         argv: spec.argv.iter().map(|a| a.as_bytes().to_vec()).collect(),
         env: spec.environ(),
         cwd: spec.working_dir.as_bytes().to_vec(),
@@ -53,6 +53,7 @@ pub(super) fn open(engine: &Engine, terminal: &Terminal) -> io::Result<Opened> {
         group: Group::Leads,
         terminal: true,
         sandbox,
-    });
+        pin: spec.pin.get(),
+    }));
     Ok(Opened { master, ear, link, watch, order, cage })
 }

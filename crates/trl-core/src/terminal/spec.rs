@@ -11,6 +11,7 @@ use trl_proto::terminal::{CreateParams, SizePolicy};
 use trl_proto::{Error, TerminalId};
 use trl_sys::pty::Size;
 
+use crate::approval::pin::FirstStart;
 use crate::case::Case;
 use crate::env::{Env, Inherited};
 use crate::limits::asked::{Widening, resolve as resolve_limits};
@@ -44,6 +45,8 @@ pub struct Spec {
     pub sandbox: Boundary,
     /// Where its program lives, when that is not here.
     pub elsewhere: Option<Elsewhere>,
+    /// What its program was approved as.
+    pub pin: FirstStart,
 }
 
 /// A runtime, and what it is asked for there; secrets stand apart.
@@ -109,6 +112,7 @@ impl Spec {
             limits: params.limits.unwrap_or_default(),
             sandbox: Boundary::None,
             elsewhere: None,
+            pin: FirstStart::default(),
         })
     }
 

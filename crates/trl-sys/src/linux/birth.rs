@@ -1,6 +1,10 @@
 //! New processes, in the ways that only Linux has, for the single-threaded keeper.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// Opens a file for neither reading nor writing.
+pub(crate) const ONLY_LOOK: c_int = libc::O_PATH;
 
 /// What a new process runs; it never returns.
 pub(crate) type Entry = extern "C" fn(*mut c_void) -> c_int;
@@ -54,5 +58,25 @@ pub(crate) fn close_above_stdio_on_exec() {
     // SAFETY: integers only.
     unsafe {
         libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
+    }
+}
+
+/// Becomes this very file, whatever its path leads to by now. Returns when that failed.
+///
+/// Both lists end with null.
+pub(crate) fn exec_open(program: &OwnedFd, argv: &[*const c_char], env: &[*const c_char]) {
+    debug_assert!(
+        argv.last().is_some_and(|last| last.is_null()) && env.last().is_some_and(|last| last.is_null())
+    );
+    // SAFETY: the callers' lists end with null, and their strings live until the exec or its failure.
+    unsafe {
+        libc::syscall(
+            libc::SYS_execveat,
+            program.as_raw_fd(),
+            c"".as_ptr(),
+            argv.as_ptr(),
+            env.as_ptr(),
+            libc::AT_EMPTY_PATH,
+        );
     }
 }

@@ -1,6 +1,10 @@
 //! New processes: there is `fork`, and nothing that shares memory or chooses its parent.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
+use std::os::fd::OwnedFd;
+
+/// Opens a file without waiting for anybody.
+pub(crate) const ONLY_LOOK: c_int = libc::O_RDONLY | libc::O_NONBLOCK;
 
 /// What a new process runs; it never returns.
 pub(crate) type Entry = extern "C" fn(*mut c_void) -> c_int;
@@ -45,4 +49,12 @@ pub(crate) fn close_above_stdio_on_exec() {
         // SAFETY: integers only; it fails on what is not open.
         unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
     }
+}
+
+/// No file can be started by its descriptor: by its path, as soon after the look as can be. Returns when that failed.
+///
+/// Both lists end with null.
+pub(crate) fn exec_open(_program: &OwnedFd, argv: &[*const c_char], env: &[*const c_char]) {
+    // SAFETY: the callers' lists end with null, and their strings live until the exec or its failure.
+    unsafe { libc::execve(argv[0], argv.as_ptr(), env.as_ptr()) };
 }

@@ -1,6 +1,7 @@
 //! Fresh processes and terminals are asked about before they start.
 
 use serde_json::json;
+use trl_testkit::eventually;
 
 use super::{answer, approve, daemon, next_request, subscribe};
 
@@ -59,6 +60,8 @@ fn a_terminal_is_asked_about_once_for_all_that_is_typed() {
     assert_eq!(started["status"], "waiting_hitl");
     let request = next_request(&mut operator);
     approve(&mut operator, &request);
+    let running = json!({"execution_id": started["execution_id"]});
+    eventually("its terminal is open", || client.ok("exec.result", running.clone())["status"] == "running");
     client.ok("exec.input", json!({"execution_id": started["execution_id"], "data": "exit 3\n"}));
     let done = client.ok("exec.wait", json!({"execution_id": started["execution_id"]}));
     assert_eq!(done["exit_code"], 3);

@@ -9,6 +9,7 @@ mod later;
 mod long;
 mod names;
 mod painted;
+mod pins;
 mod requests;
 mod restart;
 mod roles;
