@@ -6,6 +6,7 @@
 //! 4. [`denial`] judges whether it was the sandbox that made a command fail.
 
 pub mod denial;
+mod homes;
 pub mod policy;
 
 use std::os::unix::ffi::OsStrExt;
@@ -135,6 +136,7 @@ impl Engine {
             &Grounds {
                 working_dir: Path::new(working_dir),
                 home,
+                people: &homes::of_people(),
                 read_dirs: &settings.sandbox_read_dirs,
                 write_dirs: &settings.sandbox_write_dirs,
                 protect: &settings.sandbox_protect,

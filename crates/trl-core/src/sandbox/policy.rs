@@ -117,8 +117,10 @@ pub(super) const DEVICES: &[&str] =
 pub struct Grounds<'a> {
     /// Where the program starts.
     pub working_dir: &'a Path,
-    /// The user's, which is never a workspace.
+    /// What the daemon was started with as its home, which is never a workspace.
     pub home: Option<&'a Path>,
+    /// Homes of the people of this machine, which are none either.
+    pub people: &'a [PathBuf],
     /// Configured: `~/` is the home.
     pub read_dirs: &'a [String],
     pub write_dirs: &'a [String],
@@ -136,6 +138,7 @@ impl Default for Grounds<'_> {
         Self {
             working_dir: Path::new("/"),
             home: None,
+            people: &[],
             read_dirs: &[],
             write_dirs: &[],
             protect: &[],
@@ -297,22 +300,25 @@ fn configured(paths: &[String], home: Option<&Path>) -> Vec<PathBuf> {
 
 fn checked_workspace(grounds: &Grounds<'_>) -> Result<PathBuf, Error> {
     let workspace = without_links(grounds.working_dir);
-    let home = grounds.home.map(without_links);
+    let homes: Vec<PathBuf> =
+        grounds.home.map(without_links).into_iter().chain(grounds.people.iter().cloned()).collect();
     let within = |dir: &Path| workspace.starts_with(dir);
     if grounds.given.is_some_and(|given| within(&without_links(given))) {
         return Ok(workspace);
     }
-    let why = match &home {
-        _ if workspace == Path::new("/") => "holds everything",
-        Some(home) if home.starts_with(&workspace) => "holds the home of the user",
-        _ if NO_WORKSPACE.iter().any(|dir| within(Path::new(dir))) => "is the system's",
-        _ if NOBODYS_WORKSPACE.iter().any(|dir| workspace == Path::new(dir)) => "holds what is others'",
-        _ if is_services(&workspace) => "is where the system's services keep what they know",
-        Some(home) if is_hidden_in(&workspace, home) => "is where programs keep what they know of the user",
-        _ if is_protected_elsewhere(&workspace, grounds.protect) => {
+    let why = match () {
+        () if workspace == Path::new("/") => "holds everything",
+        () if homes.iter().any(|home| home.starts_with(&workspace)) => "holds the home of a user",
+        () if NO_WORKSPACE.iter().any(|dir| within(Path::new(dir))) => "is the system's",
+        () if NOBODYS_WORKSPACE.iter().any(|dir| workspace == Path::new(dir)) => "holds what is others'",
+        () if is_services(&workspace) => "is where the system's services keep what they know",
+        () if homes.iter().any(|home| is_hidden_in(&workspace, home)) => {
+            "is where programs keep what they know of a user"
+        }
+        () if is_protected_elsewhere(&workspace, grounds.protect) => {
             "is what a sandbox around it would protect"
         }
-        _ => return Ok(workspace),
+        () => return Ok(workspace),
     };
     if configured(grounds.write_dirs, grounds.home).iter().any(|dir| within(&without_links(dir))) {
         return Ok(workspace);
@@ -414,6 +420,7 @@ mod tests {
                 &Grounds {
                     working_dir: &self.at(working_dir),
                     home: Some(&self.at("home")),
+                    people: &[self.at("others")],
                     read_dirs,
                     write_dirs,
                     protect,
@@ -488,6 +495,17 @@ mod tests {
             "whoever configured it"
         );
         assert!(place.resolve("home/.ssh", Mode::WorkspaceWrite.into()).is_err());
+    }
+
+    #[test]
+    fn nor_is_the_home_of_anybody_else() {
+        let place = Place::new();
+        std::fs::create_dir_all(place.at("others/.ssh")).unwrap();
+        std::fs::create_dir_all(place.at("others/project")).unwrap();
+        for dir in ["others", "others/.ssh"] {
+            assert!(place.resolve(dir, Mode::ReadOnly.into()).is_err(), "{dir}");
+        }
+        assert!(place.resolve("others/project", Mode::ReadOnly.into()).is_ok());
     }
 
     #[test]

@@ -258,6 +258,22 @@ fn a_token_has_its_own_ceiling() {
     assert_eq!(create(&wide, json!("off"))["result"]["sandbox"]["mode"], "off");
 }
 
+mod as_root {
+    use super::*;
+
+    /// The daemon was started with another home than the password database has for its user.
+    #[test]
+    fn a_hidden_directory_of_a_home_is_no_workspace() {
+        let daemon = daemon();
+        let dir = std::path::PathBuf::from(format!("/root/.trl-test-{}", std::process::id()));
+        std::fs::create_dir(&dir).unwrap();
+        let asked = json!({"working_dir": dir, "command": "true", "sandbox": "workspace-write"});
+        let tried = daemon.client().call("exec.start", asked);
+        std::fs::remove_dir(&dir).unwrap();
+        assert_eq!(tried.unwrap_err().code, "INVALID_PARAMS");
+    }
+}
+
 /// A daemon that may make no namespaces, as in many containers; None where this test cannot make such a place.
 fn without_namespaces(scratch: &Scratch) -> Option<Builder> {
     let refuse = "echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all \"$@\"";
