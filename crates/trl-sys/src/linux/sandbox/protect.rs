@@ -164,7 +164,9 @@ impl Search<'_> {
             Err(errno) if is_gone(errno) => Ok(()),
             // Nobody inside can make it either.
             Err(Errno::ROFS) => Ok(()),
-            Err(Errno::ACCESS | Errno::PERM | Errno::MFILE) if dir != Path::new("") => {
+            Err(Errno::ACCESS | Errno::PERM | Errno::MFILE | Errno::NOSPC | Errno::DQUOT)
+                if dir != Path::new("") =>
+            {
                 self.add(dir, Kind::Frozen);
                 Ok(())
             }
