@@ -85,10 +85,10 @@ pub(crate) fn step() -> test::Outcome {
     test::Outcome::of(install())
 }
 
-/// Installs what can be installed.
+/// Installs the programs, cargo tools and packages that the steps use, and prints what is still missing.
 ///
 /// # Errors
-/// In CI: something is missing afterwards.
+/// In CI, if anything is still missing.
 fn install() -> Result<()> {
     install_programs()?;
     for (tool, _) in TOOLS {

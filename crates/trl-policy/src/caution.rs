@@ -163,7 +163,7 @@ fn declares(word: &Word) -> Option<&'static str> {
             Some("it changes which program a name means, or how the shell reads what comes later")
         }
         Weight::Unknown if steers_programs(name) => {
-            Some("programs go by this variable in every later command")
+            Some("this variable can change which code every later command runs")
         }
         Weight::Unknown | Weight::Harmless => None,
     }

@@ -98,7 +98,7 @@ impl<'a> Untrusted<'a> {
         Self { most, ..self }
     }
 
-    /// Its lines. What may stand before a line break, as in CR LF, is a character like others.
+    /// Returns the lines of the text, split at `\n`. A `\r` before a line break stays in its line and is printed escaped.
     pub fn lines(self) -> impl Iterator<Item = Self> + 'a {
         self.text.split('\n').map(move |text| Self { text, ..self })
     }

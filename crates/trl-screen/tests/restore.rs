@@ -1,4 +1,5 @@
-//! The bar: a client that comes at any byte sees what one that was always there sees, and goes on seeing it.
+//! A client that attaches at any byte of a terminal's output shows the same screen as one that was attached from the start,
+//! then and afterwards.
 //!
 //! 1. Streams: real programs recorded now, on a terminal of their own (`judge/record.py`); synthetic ones that try
 //!    each feature hard (`restore/synthetic.rs`), from a seed that is printed; emoji and ideographs (`restore/wide.rs`).

@@ -17,11 +17,11 @@ use crate::os::procs;
 /// Why nothing is known about the descent of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unproven {
-    #[error("the process has ended")]
+    #[error("it ended while it was being checked")]
     Ended,
-    #[error("a process above it cannot be seen")]
+    #[error("one of its parent processes cannot be seen")]
     Hidden,
-    #[error("it has more processes above it, or they change faster, than can be followed")]
+    #[error("its chain of parent processes is too long, or changes too fast, to be followed")]
     Endless,
 }
 

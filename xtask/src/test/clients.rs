@@ -1,7 +1,7 @@
-//! The client libraries in `clients/`: made from the description of the wire, checked, and tested against the real binary.
+//! Checks and tests the client libraries in `clients/`, which are generated from `docs/openapi.json`.
 //!
-//! 1. What the checks use is installed when its list is another than the last time: Python's below the target directory,
-//!    Node's beside the library.
+//! 1. The tools of the checks are installed if the list of them has changed since the last run: Python's below the target
+//!    directory, Node's beside the library.
 //! 2. Files that are made from `docs/openapi.json` must be what `clients/generate` makes of it.
 //! 3. Types and format, then the tests, which run the examples too. Their reports are counted.
 

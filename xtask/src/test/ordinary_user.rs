@@ -28,7 +28,7 @@ const ALIKE: &str = "package(trl-proto) + package(trl-policy) + package(trl-scre
 const ROOTS: &str =
     "(package(trl-docker) & binary(real)) + binary(elsewhere) + binary(partition) + test(/(^|::)as_root::/)";
 
-/// Suites about what the kernel allows, and one about everyday commands.
+/// Filter of the step `user-smoke`: limits, the socket, sandboxes without generated escapes, and the life of sessions.
 const SMOKE: &str = "package(trl) & (binary(limits) + binary(wire) + (binary(sandbox) - test(/^escapes::generated::/)) \
     + (binary(sessions) & test(/^lifecycle::/)))";
 

@@ -88,7 +88,8 @@ impl Pinned {
         pinned
     }
 
-    /// Adds what a name leads to. Returns the interpreters it names, if it is a script.
+    /// Records the file that `name` resolves to in `wanted`, or that it is missing. Returns the interpreters in the `#!` line of
+    /// that file; none if it is no script.
     fn add(&mut self, name: &str, wanted: &Wanted) -> Vec<String> {
         let path = match name.contains('/') {
             true => Some(Path::new(&wanted.working_dir).join(name)).filter(|path| path.exists()),
@@ -166,7 +167,8 @@ pub fn directory(dir: &str) -> (Executable, Option<trl_sys::link::Inode>) {
     (executable(".", DIRECTORY, Some(Path::new(dir)), identity), inode)
 }
 
-/// Whether the names of a session's command, and its directory if one was shown, are what they were.
+/// Returns whether everything that an approver was shown about a session's command (programs, traps, variables) is unchanged.
+/// The working directory is compared only if it was shown.
 pub fn are_still(shown: &[Executable], now: &[Executable]) -> bool {
     let had_directory = shown.iter().any(|e| e.what == DIRECTORY);
     shown.iter().eq(now.iter().filter(|e| had_directory || e.what != DIRECTORY))

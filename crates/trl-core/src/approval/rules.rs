@@ -186,7 +186,7 @@ impl Rules {
     pub fn doubts(&self, spec: &Spec, found: &probe::Found) -> Vec<Doubt> {
         let mut doubts = Vec::new();
         if found.intercepted {
-            let why = "the session reads commands in its own way: an option, an alias for any word, a hook, or code in PS4".into();
+            let why = "this shell may read the command differently: an option, an alias for any word, a hook or code in PS4 is set".into();
             doubts.push(Doubt { name: None, why });
         }
         let inner = self.inner();
@@ -197,13 +197,16 @@ impl Rules {
             let usual = usual(spec, &now.name);
             let why = match (now.what.as_str(), &usual) {
                 (probe::TRAP, _) => {
-                    let why = format!("a trap of this session runs code of its own: {}", now.name);
+                    let why = format!("the trap {} of this session runs a command", now.name);
                     doubts.push(Doubt { name: None, why });
                     continue;
                 }
                 (probe::VARIABLE, _) => {
                     let is = if now.identity.is_some() { "has another value" } else { "is not set any more" };
-                    let why = format!("programs go by {}, which {is} since the session began", now.name);
+                    let why = format!(
+                        "the variable {} can change which code programs run, and {is} since the session began",
+                        now.name
+                    );
                     doubts.push(Doubt { name: None, why });
                     continue;
                 }

@@ -110,7 +110,8 @@ impl Cases {
     }
 }
 
-/// Whether the file that is there now may speak for the case that was recorded.
+/// Returns whether the case file that is there now may be used for a recorded session. An operator's file may, at any version,
+/// unless the stored copy is a workspace's. A workspace's file may only with the recorded digest.
 fn is_the_same(file: &Case, recorded: &RecordedCase<'_>, copy: Option<&Case>) -> bool {
     match file.origin {
         CaseOrigin::Config => copy.is_none_or(|copy| copy.origin == CaseOrigin::Config),

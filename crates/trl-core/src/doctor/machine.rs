@@ -74,9 +74,9 @@ fn pidfd() -> Finding {
     }
 }
 
-/// How it is told whether a client is a process of a session.
+/// How the daemon finds out whether a client is a process of a session.
 fn clients() -> Finding {
-    let row = |status, value: &str| Finding::new("clients", "Proof of descent", status, value);
+    let row = |status, value: &str| Finding::new("clients", "Client processes", status, value);
     if std::process::id() == 1 {
         let value = "the daemon is process 1: orphans of sessions and of everybody else come to it";
         return row(Health::Warn, value).hint(
@@ -84,10 +84,10 @@ fn clients() -> Finding {
         );
     }
     match lineage::witness() {
-        Witness::Kernel => row(Health::Ok, "by the kernel's handles"),
-        Witness::Table => row(Health::Ok, "by /proc"),
-        Witness::PartOfTable => row(Health::Warn, "none: /proc hides processes of other users").hint(
-            "clients below one of those are refused; mount /proc with hidepid=0, or with gid= a group of this user, or use Linux 6.13 or newer",
+        Witness::Kernel => row(Health::Ok, "their parents are known from the kernel's process handles"),
+        Witness::Table => row(Health::Ok, "their parents are known from /proc"),
+        Witness::PartOfTable => row(Health::Warn, "their parents may be unknown: /proc hides processes of other users").hint(
+            "clients that have a parent process of another user are refused; mount /proc with hidepid=0, or with gid= a group of this user, or use Linux 6.13 or newer",
         ),
     }
 }

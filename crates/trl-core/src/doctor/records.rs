@@ -68,7 +68,8 @@ fn is_open(path: &Path, opened: &Opened, losses: &Losses) -> Finding {
         return row(Health::Warn).hint(format!("it was damaged, and begun anew; the old file is {aside}"));
     }
     if refused + dropped > 0 {
-        return row(Health::Warn).hint("some of what happened is not on the disk: is that full, or slow?");
+        return row(Health::Warn)
+            .hint("some history or checkpoints were not saved: check that the disk is not full or too slow");
     }
     match opened.unclean {
         true => {

@@ -440,7 +440,7 @@ impl Manager {
 fn case_missing(session: &Session) -> Error {
     let case = session.spec.origin.case_id.clone().unwrap_or_default();
     Error::new(ErrorCode::CaseNotFound, format!("the session's case {case} cannot be read"))
-        .hint("put its file back, or mend the default case (see `case.list`), then try again")
+        .hint("restore the case file, or correct the default case, then try again")
         .detail("case_id", case)
 }
 

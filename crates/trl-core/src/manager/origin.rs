@@ -39,10 +39,12 @@ impl From<Unproven> for Doubt {
 
 impl From<Doubt> for Error {
     fn from(doubt: Doubt) -> Self {
-        const DOUBT: &str = "this process may belong to a session";
+        const DOUBT: &str = "access denied, since this process may belong to a session";
         let forbidden = |why: &str| Self::new(ErrorCode::Forbidden, format!("{DOUBT}: {why}"));
         match doubt {
-            Doubt::Unproven(why @ Unproven::Ended) => forbidden(&why.to_string()),
+            Doubt::Unproven(why @ Unproven::Ended) => {
+                forbidden(&why.to_string()).hint("connect again from a process that goes on running")
+            }
             Doubt::Unproven(why @ Unproven::Hidden) => {
                 forbidden(&why.to_string()).hint("`trl doctor` says which setting of /proc hides it")
             }
@@ -53,8 +55,10 @@ impl From<Doubt> for Error {
                 forbidden("the daemon is process 1, to which orphans of sessions and of everybody else come")
                     .hint("start the container with an init process (`docker run --init`)")
             }
-            Doubt::Leftover => forbidden("the daemon has started it, and its session is gone")
-                .hint("connect from a process that no session has started"),
+            Doubt::Leftover => {
+                forbidden("it descends from the daemon and belongs to no session that is known")
+                    .hint("connect from a process that no session has started")
+            }
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What this program prints: data on stdout, as JSON for programs or aligned words for people, and words about it on stderr.
 //!
 //! What others wrote (agents, programs, files) does nothing to a terminal and hides nothing on it:
-//! 1. [`line`], [`text`], [`reply`] and [`note`] print everything as [`Untrusted`] text.
+//! 1. [`line()`], [`text`], [`reply`] and [`note`] print everything as [`Untrusted`] text.
 //! 2. [`value`], [`passage`] and [`json`] do so at a terminal; a program that reads them gets them exactly.
-//! 3. [`to_terminal`] prints as [`line`] does, and nowhere but on the terminal.
+//! 3. [`to_terminal`] prints as [`line()`] does, and nowhere but on the terminal.
 //! 4. [`exact`] is for documents of our own, and for text that was made fit before.
 
 use std::io::{self, IsTerminal, Write};

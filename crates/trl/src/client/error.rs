@@ -12,7 +12,7 @@ pub(crate) enum ReachError {
     InsideSession { socket: PathBuf },
     #[error("the daemon that this shell was installed for does not answer at {}", socket.display())]
     InstalledForAnother { socket: PathBuf },
-    #[error("no daemon is at {}, and this environment has too little to start one with", socket.display())]
+    #[error("no daemon is at {}, and none is started without XDG_RUNTIME_DIR or TRL_CONFIG", socket.display())]
     ScrubbedEnvironment { socket: PathBuf },
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -30,7 +30,7 @@ impl ReachError {
                 "start that daemon as before, or make the links for another with `trl sh --install DIR`".into(),
             ),
             Self::ScrubbedEnvironment { .. } => Some(
-                "start a daemon with `trl serve`; name its socket with TRL_SOCKET_PATH, or have links that know it: \
+                "start a daemon with `trl serve`, then set TRL_SOCKET_PATH to its socket, or use links that store its socket: \
                  `trl sh --install DIR`"
                     .into(),
             ),

@@ -373,7 +373,7 @@ const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(500);
 
 fn accept(server: &Arc<Server>, indoors: &http::Indoors, stream: UnixStream, clients: &mut JoinSet<()>) {
     let Some(connected) = Connected::take(server, Through::Client) else {
-        return server.refusals.note("there are too many");
+        return server.refusals.note("the limit of connections is reached (wire.max_connections)");
     };
     match Principal::of_peer(server, &stream) {
         Err(error) => {

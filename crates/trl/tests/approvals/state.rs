@@ -62,7 +62,8 @@ fn state_left_behind_is_asked_about() {
     }
 }
 
-/// What no program goes by, what is undone again, and a trap that runs nothing.
+/// Commands whose leftover shell state needs no approval later: variables that make no program run other code, changes that
+/// are undone, and a trap that ignores its signal.
 const HARMLESS: [&str; 6] = [
     "export K=1 LANG=C",
     "GIT_PAGER=x; y=$HOME",

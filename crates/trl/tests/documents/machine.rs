@@ -116,7 +116,7 @@ impl Machine {
         lists.join("\n")
     }
 
-    /// Ends the daemon, whoever has started it, and waits until all that it ran is gone. `shell` and its own jobs stay.
+    /// Stops the daemon and waits until every process below this test, except `shell`, has ended.
     ///
     /// # Errors
     /// Names the processes that are left.

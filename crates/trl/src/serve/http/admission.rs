@@ -274,7 +274,10 @@ impl Place {
             self.admission.change(self.id, |entry| entry.proven = true);
             return Ok(());
         }
-        let message = "every HTTP connection that such a request could have is busy with another one";
+        let message = match class {
+            Class::Inside => "all HTTP connections for processes of sessions are busy",
+            _ => "all HTTP connections for holders of a token are busy",
+        };
         Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::ResourcePressure, message)
             .hint("close WebSockets and event streams that nobody needs, or raise wire.max_connections"))
     }

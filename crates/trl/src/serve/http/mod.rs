@@ -14,7 +14,7 @@
 //!
 //! - [`listener`]: where it stands, and who comes in. - [`admission`]: which connections have a place. - [`guard`]: requests that a foreign web page could have caused.
 //! - [`gate`]: tokens and tickets. - [`routes`]: what there is. - [`ws`], [`attach`], [`events`], [`recording`]: what goes
-//!   on after the answer; [`asciicast`]: the form of a recording. - [`files`], [`range`]: files of workspaces. - [`mcp`]: tools for a model. - [`impatient`]: clients that do not take what they asked for. - [`answer`]: replies, refusals and the
+//!   on after the answer; [`asciicast`]: the form of a recording. - [`files`], [`range`]: files of workspaces. - [`mcp`]: tools for a model. - [`impatient`]: clients that do not take what they asked for. - [`mod@answer`]: replies, refusals and the
 //!   headers of both. - [`metrics`]: figures for Prometheus. - [`ui`]: the web UI's files.
 //!
 //! It decides nothing about methods: that is [`super::principal`], as on every transport. It has no TLS: another machine
@@ -186,7 +186,10 @@ async fn admit(door: &Arc<Door>, admission: &Arc<Admission>, stream: Stream, vis
         Err(error) => return refuse(&door.server, stream, error, visits),
     };
     let Some(admitted) = admission.admit(|| Connected::take(&door.server, Through::Client)) else {
-        return door.server.refusals.note("there are too many, over HTTP");
+        return door
+            .server
+            .refusals
+            .note("the limit of HTTP connections is reached (half of wire.max_connections)");
     };
     let place = Some(Arc::new(admitted.place));
     let visit = Visit { door: Arc::clone(door), peer, place, upgrade: Mutex::default() };

@@ -141,7 +141,7 @@ mod as_root {
     #[test]
     fn hidden_parents_are_seen_by_handles() {
         let (info, doctor) = where_processes_are_hidden(&[]);
-        if available("Linux 6.13", doctor.contains("by the kernel's handles")) {
+        if available("Linux 6.13", doctor.contains("from the kernel's process handles")) {
             assert_outside("hidepid=2", &info);
         }
     }
@@ -151,7 +151,7 @@ mod as_root {
         let dir = Scratch::new();
         chown(dir.path(), Some(NOBODY), Some(NOBODY)).expect("chown");
         let (info, doctor) = where_processes_are_hidden(&on_an_older_kernel(&dir));
-        assert!(info.contains("a process above it cannot be seen"), "{info}");
+        assert!(info.contains("one of its parent processes cannot be seen"), "{info}");
         assert!(info.contains("trl doctor"), "{info}");
         assert!(doctor.contains("hides processes of other users") && doctor.contains("gid="), "{doctor}");
     }
