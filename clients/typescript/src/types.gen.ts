@@ -722,6 +722,16 @@ export type Event = {
   session_id: SessionId;
   stop_reason: AgentStopReason;
 } | {
+  kind: "sandbox.made";
+  /** The git directory, relative to that. */
+  path: string;
+  /** Hooks and settings: `hooks/NAME`, `config: core.fsmonitor`, `commondir`. */
+  reasons: string[];
+  session_id?: SessionId | null | undefined;
+  terminal_id?: TerminalId | null | undefined;
+  /** The directory the sandbox was around. */
+  workspace: string;
+} | {
   from: number;
   kind: "events.missed";
   to: number;
@@ -1099,7 +1109,7 @@ export type IoUsage = {
 };
 
 /** The name of a [`Happening`] without its fields. */
-export type Kind = "session.created" | "session.state" | "session.ended" | "shell.replaced" | "exec.started" | "exec.finished" | "terminal.created" | "terminal.ended" | "hitl.requested" | "hitl.resolved" | "agent.started" | "agent.finished" | "events.missed";
+export type Kind = "session.created" | "session.state" | "session.ended" | "shell.replaced" | "exec.started" | "exec.finished" | "terminal.created" | "terminal.ended" | "hitl.requested" | "hitl.resolved" | "agent.started" | "agent.finished" | "sandbox.made" | "events.missed";
 
 /** One of them, by its name in [`Limits`]. */
 export type Limit = "memory_bytes" | "cpu" | "cpu_time_s" | "pids" | "open_files" | "file_size_bytes" | "disk_bytes" | "output_bytes" | "wall_s";

@@ -100,6 +100,20 @@ pub enum Happening {
     /// It is done with it.
     #[serde(rename = "agent.finished")]
     AgentFinished { session_id: SessionId, message_id: MessageId, stop_reason: StopReason },
+    /// A sandbox has ended, and a git directory that was made meanwhile makes git run programs for whoever uses it next.
+    #[serde(rename = "sandbox.made")]
+    SandboxMade {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session_id: Option<SessionId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        terminal_id: Option<TerminalId>,
+        /// The directory the sandbox was around.
+        workspace: String,
+        /// The git directory, relative to that.
+        path: String,
+        /// Hooks and settings: `hooks/NAME`, `config: core.fsmonitor`, `commondir`.
+        reasons: Vec<String>,
+    },
     /// This subscriber was too slow: events between the last one and this were dropped.
     #[serde(rename = "events.missed")]
     Missed { from: u64, to: u64 },
@@ -133,6 +147,8 @@ pub enum Kind {
     AgentStarted,
     #[serde(rename = "agent.finished")]
     AgentFinished,
+    #[serde(rename = "sandbox.made")]
+    SandboxMade,
     #[serde(rename = "events.missed")]
     Missed,
 }
@@ -152,6 +168,7 @@ impl Happening {
             Self::HitlResolved { .. } => Kind::HitlResolved,
             Self::AgentStarted { .. } => Kind::AgentStarted,
             Self::AgentFinished { .. } => Kind::AgentFinished,
+            Self::SandboxMade { .. } => Kind::SandboxMade,
             Self::Missed { .. } => Kind::Missed,
         }
     }
@@ -167,6 +184,7 @@ impl Happening {
             Self::ExecStarted { session_id, .. }
             | Self::ExecFinished { session_id, .. }
             | Self::HitlRequested { session_id, .. }
+            | Self::SandboxMade { session_id, .. }
             | Self::HitlResolved { session_id, .. } => session_id.as_ref(),
             Self::TerminalCreated { .. } | Self::TerminalEnded { .. } | Self::Missed { .. } => None,
         }
@@ -177,9 +195,9 @@ impl Happening {
             Self::TerminalCreated { terminal_id, .. } | Self::TerminalEnded { terminal_id, .. } => {
                 Some(terminal_id)
             }
-            Self::ExecStarted { terminal_id, .. } | Self::ExecFinished { terminal_id, .. } => {
-                terminal_id.as_ref()
-            }
+            Self::ExecStarted { terminal_id, .. }
+            | Self::ExecFinished { terminal_id, .. }
+            | Self::SandboxMade { terminal_id, .. } => terminal_id.as_ref(),
             _ => None,
         }
     }

@@ -235,6 +235,15 @@ impl Keeper {
         for dir in self.session_dir.iter().chain(&self.tmp_dir) {
             removal::remove_whole(dir);
         }
+        for text in
+            self.protected.iter().flat_map(Protected::made_inside).collect::<std::collections::BTreeSet<_>>()
+        {
+            let text = text.as_bytes();
+            if let Some(notice) = Notice::made(text) {
+                self.tell(notice);
+                let _ = self.daemon.write_all(text);
+            }
+        }
         // The first may have made what the others rely on.
         while self.protected.pop().is_some() {}
     }

@@ -386,12 +386,26 @@ pub enum Notice {
         pid: i32,
         op: Op,
     },
+    /// Something was made inside a sandbox that runs programs outside. So many bytes of text follow: its path, then why,
+    /// with NUL between.
+    Made {
+        length: u32,
+    },
 }
+
+/// A longer text after a notice is none.
+pub const MAX_TEXT: usize = 8192;
 
 /// Bytes of an encoded notice.
 pub const NOTICE_LEN: usize = 16;
 
 impl Notice {
+    /// The notice before this text; None when that is too long.
+    pub fn made(text: &[u8]) -> Option<Self> {
+        let length = u32::try_from(text.len()).ok()?;
+        (text.len() <= MAX_TEXT).then_some(Self::Made { length })
+    }
+
     pub fn encode(self) -> [u8; NOTICE_LEN] {
         use crate::reap::Exit;
         let words: [i32; 4] = match self {
@@ -401,6 +415,7 @@ impl Notice {
             Self::Exited { pid, exit: Exit::Code(code) } => [4, pid, 0, code],
             Self::Exited { pid, exit: Exit::Signal(signal) } => [4, pid, 1, signal],
             Self::Refused { pid, op } => [5, pid, op as i32, 0],
+            Self::Made { length } => [6, length.cast_signed(), 0, 0],
         };
         let mut out = [0; NOTICE_LEN];
         for (slot, word) in out.chunks_exact_mut(4).zip(words) {
@@ -421,6 +436,10 @@ impl Notice {
             (4, 0) => Self::Exited { pid: word(1), exit: Exit::Code(word(3)) },
             (4, 1) => Self::Exited { pid: word(1), exit: Exit::Signal(word(3)) },
             (5, op) => Self::Refused { pid: word(1), op: Op::from_raw(op)? },
+            (6, _) => {
+                let length = u32::try_from(word(1)).ok()?;
+                (length as usize <= MAX_TEXT).then_some(Self::Made { length })?
+            }
             _ => return None,
         })
     }
@@ -455,6 +474,7 @@ mod tests {
             Notice::Failed { stage: Stage::Exec, errno: 2 },
             Notice::Exited { pid: 9, exit: Exit::Code(3) },
             Notice::Exited { pid: 9, exit: Exit::Signal(15) },
+            Notice::Made { length: 8192 },
         ] {
             assert_eq!(Notice::decode(&notice.encode()), Some(notice));
         }

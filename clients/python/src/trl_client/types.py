@@ -825,11 +825,30 @@ class EventAgentFinished(TypedDict):
     time: str
 
 
+class _EventSandboxMade(TypedDict):
+    kind: Literal["sandbox.made"]
+    path: str
+    """The git directory, relative to that."""
+    reasons: List[str]
+    """Hooks and settings: `hooks/NAME`, `config: core.fsmonitor`, `commondir`."""
+    workspace: str
+    """The directory the sandbox was around."""
+    seq: int
+    time: str
+
+
+class EventSandboxMade(_EventSandboxMade, total=False):
+    """A sandbox has ended, and a git directory that was made meanwhile makes git run programs for whoever uses it
+    next."""
+    session_id: Optional["SessionId"]
+    terminal_id: Optional["TerminalId"]
+
+
 EventEventsMissed = TypedDict("EventEventsMissed", {"from": int, "kind": Literal["events.missed"], "to": int, "seq": int, "time": str})
 
 
 # One thing that happened.
-Event = Union["EventSessionCreated", "EventSessionState", "EventSessionEnded", "EventShellReplaced", "EventExecStarted", "EventExecFinished", "EventTerminalCreated", "EventTerminalEnded", "EventHitlRequested", "EventHitlResolved", "EventAgentStarted", "EventAgentFinished", "EventEventsMissed"]
+Event = Union["EventSessionCreated", "EventSessionState", "EventSessionEnded", "EventShellReplaced", "EventExecStarted", "EventExecFinished", "EventTerminalCreated", "EventTerminalEnded", "EventHitlRequested", "EventHitlResolved", "EventAgentStarted", "EventAgentFinished", "EventSandboxMade", "EventEventsMissed"]
 
 
 class _Excerpt(TypedDict):
@@ -1275,7 +1294,7 @@ class IoUsage(TypedDict):
 
 
 # The name of a [`Happening`] without its fields.
-Kind = Literal["session.created", "session.state", "session.ended", "shell.replaced", "exec.started", "exec.finished", "terminal.created", "terminal.ended", "hitl.requested", "hitl.resolved", "agent.started", "agent.finished", "events.missed"]
+Kind = Literal["session.created", "session.state", "session.ended", "shell.replaced", "exec.started", "exec.finished", "terminal.created", "terminal.ended", "hitl.requested", "hitl.resolved", "agent.started", "agent.finished", "sandbox.made", "events.missed"]
 
 
 # One of them, by its name in [`Limits`].

@@ -13,8 +13,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trl_proto::Error;
+use trl_proto::event::Happening;
 use trl_proto::sandbox::{Mode, Net, SandboxParams, SandboxReport};
+use trl_proto::{Error, SessionId, TerminalId};
 use trl_sys::sandbox::{Effort, Layer, Layers, Plan, abi};
 
 pub use self::policy::{Grounds, Policy};
@@ -31,6 +32,13 @@ pub struct Sandbox {
     wanted: Layers,
     /// What the kernel did not give, once it was asked.
     missing: Mutex<Layers>,
+}
+
+/// Whose sandbox it was.
+#[derive(Debug, Default)]
+pub struct Maker {
+    pub session_id: Option<SessionId>,
+    pub terminal_id: Option<TerminalId>,
 }
 
 impl Sandbox {
@@ -87,6 +95,22 @@ impl Sandbox {
     pub fn variables(&self) -> Vec<(String, String)> {
         let Some(tmp) = self.tmp_dir.as_ref().map(|dir| dir.display().to_string()) else { return Vec::new() };
         vec![("TMPPREFIX".into(), format!("{tmp}/zsh")), ("TMPDIR".into(), tmp)]
+    }
+
+    /// Tells subscribers and the log of a git directory that was made inside ([`trl_sys::link::Notice::Made`]).
+    pub fn tell_made(&self, engine: &Engine, owner: &Arc<str>, by: Maker, text: &str) {
+        let mut parts = text.split('\0').map(String::from);
+        let path = parts.next().unwrap_or_default();
+        let reasons: Vec<String> = parts.collect();
+        let workspace = self.policy.around.as_deref().unwrap_or(Path::new("")).display().to_string();
+        tracing::warn!(
+            workspace = ?workspace, path = ?path, reasons = ?reasons,
+            "sandbox.made: git runs programs of a sandbox's choice in a directory that was made there"
+        );
+        let Maker { session_id, terminal_id } = by;
+        engine
+            .events
+            .emit(owner, Happening::SandboxMade { session_id, terminal_id, workspace, path, reasons });
     }
 
     pub fn report(&self) -> SandboxReport {

@@ -37,6 +37,7 @@ use super::run::Run;
 use super::stop::{Look, Stop};
 use crate::checkpoint::{Captured, Checkpoint, Heard};
 use crate::engine::Engine;
+use crate::sandbox::Maker;
 use crate::seats::Seat;
 use crate::shell::channel::Source;
 use crate::shell::report::Report;
@@ -219,6 +220,7 @@ impl Task {
                     self.notice(notice);
                 }
                 if self.body.as_ref().is_some_and(|b| b.link.is_gone()) {
+                    self.tell_made();
                     self.keeper_gone();
                 }
             }
@@ -292,6 +294,19 @@ impl Task {
                 }
             }
             Notice::Exited { pid, exit } => self.exited(pid, exit),
+            // Its text is taken at the end.
+            Notice::Made { .. } => {}
+        }
+    }
+
+    /// What programs in its sandbox have made that runs outside.
+    fn tell_made(&mut self) {
+        let made = self.body.as_mut().map(|body| body.link.take_made()).unwrap_or_default();
+        let spec = &self.front.session.spec;
+        let Some(sandbox) = spec.sandbox.here() else { return };
+        for text in made {
+            let by = Maker { session_id: Some(spec.told_as().clone()), ..Maker::default() };
+            sandbox.tell_made(&self.front.engine, &spec.owner, by, &text);
         }
     }
 

@@ -53,6 +53,7 @@ pub struct Link {
     outbox: Vec<u8>,
     /// Read, and not yet acted on.
     heard: VecDeque<Notice>,
+    made: Vec<String>,
     gone: bool,
 }
 
@@ -60,7 +61,14 @@ impl Link {
     pub fn new(socket: UnixStream, watch: &Watch) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         watch.add(&socket, Source::Link.token())?;
-        Ok(Self { socket, inbox: Vec::new(), outbox: Vec::new(), heard: VecDeque::new(), gone: false })
+        Ok(Self {
+            socket,
+            inbox: Vec::new(),
+            outbox: Vec::new(),
+            heard: VecDeque::new(),
+            made: Vec::new(),
+            gone: false,
+        })
     }
 
     pub fn send(&mut self, frame: Vec<u8>) -> io::Result<()> {
@@ -108,14 +116,27 @@ impl Link {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => self.gone = true,
             }
-            while let Some((head, _)) = self.inbox.split_first_chunk::<NOTICE_LEN>() {
-                self.heard.extend(Notice::decode(head));
-                self.inbox.drain(..NOTICE_LEN);
+            while let Some((head, rest)) = self.inbox.split_first_chunk::<NOTICE_LEN>() {
+                let notice = Notice::decode(head);
+                let Some(Notice::Made { length }) = notice else {
+                    self.heard.extend(notice);
+                    self.inbox.drain(..NOTICE_LEN);
+                    continue;
+                };
+                let length = length as usize;
+                let Some(text) = rest.get(..length) else { break };
+                self.made.push(String::from_utf8_lossy(text).into_owned());
+                self.inbox.drain(..NOTICE_LEN + length);
             }
             if self.gone {
                 return;
             }
         }
+    }
+
+    /// What was made inside a sandbox, as the keeper says it at its end.
+    pub fn take_made(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.made)
     }
 
     pub fn next_notice(&mut self) -> Option<Notice> {

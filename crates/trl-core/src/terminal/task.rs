@@ -33,6 +33,7 @@ use super::pump::{Flood, Loudness, Pump};
 use crate::clock::Stamp;
 use crate::engine::Engine;
 use crate::execution::Early;
+use crate::sandbox::Maker;
 use crate::seats::Seat;
 use crate::session::alarm::Alarm;
 use crate::session::body::{failed_to_start, start_error};
@@ -430,7 +431,7 @@ impl Task {
                     self.fail(failed_to_start(stage, errno, self.terminal.spec.sandbox.here().map(|s| &**s)));
                 }
                 Notice::Refused { op, .. } if !self.refused.contains(&op) => self.refused.push(op),
-                Notice::Refused { .. } => {}
+                Notice::Refused { .. } | Notice::Made { .. } => {}
                 Notice::Exited { pid, exit } => {
                     if self.terminal.public().pid == Some(pid) {
                         self.program_ended(exit);
@@ -439,7 +440,17 @@ impl Task {
             }
         }
         if heard.gone {
+            self.tell_made();
             self.keeper_gone();
+        }
+    }
+
+    /// What programs in its sandbox have made that runs outside.
+    fn tell_made(&mut self) {
+        let Some(sandbox) = self.terminal.spec.sandbox.here() else { return };
+        for text in self.link.take_made() {
+            let by = Maker { terminal_id: Some(self.terminal.spec.id.clone()), ..Maker::default() };
+            sandbox.tell_made(&self.engine, &self.terminal.spec.owner, by, &text);
         }
     }
 

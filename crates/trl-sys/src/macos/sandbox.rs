@@ -52,6 +52,13 @@ pub(crate) fn mounts_of(_: i32) -> Option<File> {
 /// Nothing is held.
 pub(crate) struct Protected;
 
+impl Protected {
+    /// Nothing is known of what was there before.
+    pub(crate) fn made_inside(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
 /// Nobody hears of refused calls, as none are refused.
 pub(crate) enum Ear {}
 

@@ -235,3 +235,37 @@ static LEADS: &[Row] = &[
     )
     .works(Works::WorkspaceWrite),
 ];
+
+/// Repositories that were made inside and make git run programs are told of when the sandbox ends; others are not.
+#[test]
+fn made_repositories_are_told() {
+    if !has_git() {
+        return;
+    }
+    let daemon = daemon();
+    let stage = Stage::new(&daemon, "told");
+    let mut client = daemon.client();
+    client.ok("events.subscribe", json!({"kinds": ["sandbox.made"]}));
+    let mut told = |make: &str| {
+        let mut session = stage.session(json!("workspace-write"));
+        let run = did(&mut session, make);
+        assert_eq!(run.code, 0, "{}", run.err());
+        let id = session.id.clone();
+        session.client().ok("session.destroy", json!({"session_id": id}));
+        client.event("sandbox.made")
+    };
+    let first = told(
+        "git init -q plain; git init -q new; git -C new config core.fsmonitor x; git -C new config user.email x@y; \
+         mkdir -p new/.git/hooks; echo x >new/.git/hooks/pre-commit",
+    );
+    assert_eq!(first["path"], "new/.git", "{first}");
+    assert_eq!(first["reasons"], json!(["hooks/pre-commit", "config: core.fsmonitor"]));
+    assert_eq!(first["workspace"], stage.workspace.canonicalize().unwrap().to_str().unwrap());
+    // what was there before is no news
+    let second = told("mkdir -p bare/objects bare/refs; echo '[alias] st = !x' >bare/config");
+    assert_eq!(
+        (&second["path"], &second["reasons"]),
+        (&json!("bare"), &json!(["config: alias.st"])),
+        "{second}"
+    );
+}

@@ -10,7 +10,8 @@
 //! something behind, or wait a moment, and no more.
 
 use std::ffi::OsStr;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -53,6 +54,18 @@ impl Workspace {
     /// Whether something is there that can be mounted on.
     pub(super) fn has(&self, within: &Path) -> bool {
         self.at(within, LOOK | OFlags::NOFOLLOW | OFlags::CLOEXEC).is_ok()
+    }
+
+    /// The content of a regular file that is no longer than `most`.
+    pub(super) fn read(&self, within: &Path, most: usize) -> io::Result<Vec<u8>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(self.at(within, flags)?);
+        if !file.metadata()?.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut content = Vec::new();
+        file.take(most as u64 + 1).read_to_end(&mut content)?;
+        if content.len() > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(content) }
     }
 
     /// The names in a directory, and what they stand for.

@@ -7,12 +7,14 @@
 //! 2. [`enter`]: namespaces; everything read-only but what may be written; the private loopback.
 //! 3. [`confine`]: Landlock, capabilities, system calls. What this cannot do any more, nothing can undo.
 //! 4. [`watch`] (in the keeper): each refused system call is told, which is how a denial is proven.
+//! 5. [`made`] (in the keeper, at the end): which git directories a program has made that run programs of its choice.
 //!
 //! A layer that this kernel does not give is a [`Failure`], or one of [`Layers`] that are missing when the plan says so.
 
 mod boundary;
 mod hold;
 mod landlock;
+mod made;
 mod mounts;
 mod offer;
 mod privileges;

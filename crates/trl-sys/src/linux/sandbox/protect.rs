@@ -13,12 +13,14 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::Plan;
 use super::hold::{Found, Holder, Shape, Waits, Workspace};
+use super::made::{self, Before};
 
 /// How a place is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,12 +39,16 @@ pub(crate) struct Protected {
     /// It is not known what there is to protect.
     pub(crate) incomplete: bool,
     holders: Vec<Holder>,
+    before: Option<Before>,
 }
 
 /// A workspace with more names than this has no bounds.
 const MOST_NAMES: usize = 4_000_000;
 /// More git directories than this are protected as a whole each: every one of these costs a descriptor.
 const MOST_HOLDERS: usize = 400;
+
+/// The end of a sandbox waits no longer than this for a look at what was made in it.
+const LONGEST_LOOK: Duration = Duration::from_millis(500);
 
 /// What git wants to be a file, and what is in one that changes nothing.
 const FILES: [(&str, &[u8]); 4] =
@@ -58,14 +64,17 @@ impl Protected {
         let (in_git, at_top): (Vec<&Path>, Vec<&Path>) = names.partition(|name| name.starts_with(".git"));
         let in_git: Vec<&Path> = in_git.iter().filter_map(|name| name.strip_prefix(".git").ok()).collect();
         let workspace = Workspace::open(path)?;
-        let mut search = Search { path, workspace, found: Self::default(), waits: Waits::default() };
+        let mut search = Search::new(path, workspace);
         if !in_git.is_empty() {
             let in_worktree: Vec<&Path> = in_git
                 .iter()
                 .copied()
                 .filter(|name| OF_A_WORKTREE.iter().any(|own| *name == Path::new(own)))
                 .collect();
-            for directory in search.find_git_directories()? {
+            let directories = search.find_git_directories()?;
+            let known = directories.iter().map(|directory| directory.path().to_path_buf()).collect();
+            search.found.before = Some(Before { workspace: path.to_path_buf(), directories: known });
+            for directory in directories {
                 match directory {
                     GitDirectory::Main(dir) => search.freeze(&dir, &in_git)?,
                     GitDirectory::OfWorktree(dir) => search.freeze(&dir, &in_worktree)?,
@@ -74,6 +83,22 @@ impl Protected {
         }
         search.freeze(Path::new(""), &at_top)?;
         Ok(search.found)
+    }
+
+    /// Git directories that are new since and make git run something: each is its path in the workspace, then why, with NUL
+    /// between. Looks for a while only.
+    pub(crate) fn made_inside(&self) -> Vec<String> {
+        let Some(before) = &self.before else { return Vec::new() };
+        let Ok(workspace) = Workspace::open(&before.workspace) else { return Vec::new() };
+        let mut search = Search::new(&before.workspace, workspace);
+        search.until = Some(Instant::now() + LONGEST_LOOK);
+        let directories = search.find_git_directories().unwrap_or_default();
+        let new = directories.iter().map(GitDirectory::path).filter(|dir| !before.directories.contains(*dir));
+        let told = new.filter_map(|dir| {
+            let reasons = made::reasons(&search.workspace, dir);
+            (!reasons.is_empty()).then(|| format!("{}\0{}", dir.display(), reasons.join("\0")))
+        });
+        told.take(made::MOST).collect()
     }
 
     /// Nobody knows what there is to protect.
@@ -90,20 +115,37 @@ enum GitDirectory {
     OfWorktree(PathBuf),
 }
 
+impl GitDirectory {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Main(path) | Self::OfWorktree(path) => path,
+        }
+    }
+}
+
 struct Search<'a> {
     path: &'a Path,
     workspace: Workspace,
     found: Protected,
     waits: Waits,
+    /// When to stop looking, and be content with what was found.
+    until: Option<Instant>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(path: &'a Path, workspace: Workspace) -> Self {
+        Self { path, workspace, found: Protected::default(), waits: Waits::default(), until: None }
+    }
+
     /// Those nearer to the top come first. What leads to one from elsewhere, a file or a link `.git`, is frozen.
     fn find_git_directories(&mut self) -> io::Result<Vec<GitDirectory>> {
         let mut directories = Vec::new();
         let mut queue = VecDeque::from([PathBuf::new()]);
         let mut seen = 0;
         while let Some(dir) = queue.pop_front() {
+            if self.until.is_some_and(|until| Instant::now() >= until) {
+                break;
+            }
             let entries = match self.workspace.list(&dir) {
                 Ok(entries) => entries,
                 Err(Errno::ACCESS | Errno::PERM) => {
