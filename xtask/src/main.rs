@@ -56,7 +56,7 @@ fn run(words: &[&str]) -> Result<ExitCode> {
         ["fuzz", seconds] => test::fuzz(seconds.parse().context("SECONDS is a number")?)?,
         ["picture"] => ui::picture()?,
         ["docs"] => docs()?,
-        [] | ["help" | "--help" | "-h"] => println!("{USAGE}"),
+        [] | ["help" | "--help" | "-h", ..] | [_, "--help" | "-h"] => println!("{USAGE}"),
         _ => bail!("unknown command: {}\n{USAGE}", words.join(" ")),
     }
     Ok(ExitCode::SUCCESS)

@@ -72,6 +72,7 @@ pub(crate) fn picture() -> Result<()> {
 pub(crate) fn install(dir: &Path) -> Result<()> {
     let is_there = dir.join("node_modules").is_dir();
     once(&dir.join("node_modules/.trl-installed"), &[dir.join("package-lock.json")], is_there, || {
+        eprintln!("installing the npm packages of {}", dir.display());
         // Some versions of npm refuse a lock for the packages of other platforms, which a registry may lack.
         if command::succeeds(&mut npm_in(dir, ["ci", "--no-audit", "--no-fund"])) {
             return Ok(());
