@@ -11,6 +11,15 @@ use super::principal::Past;
 use super::rpc::Call;
 
 impl Call<'_> {
+    /// Checks that the caller may use a session. Waits until the sessions of earlier daemons are known: this may be one of them.
+    ///
+    /// # Errors
+    /// There is no such session, or it is somebody else's.
+    pub(super) async fn check_session(&self, id: &SessionId) -> Result<(), Error> {
+        self.manager().recalled().await;
+        self.principal.check(self.manager(), id)
+    }
+
     /// Has a session in memory if there is one, wherever it is kept.
     pub(super) async fn look_back(&self, id: &SessionId) {
         self.manager().recalled().await;

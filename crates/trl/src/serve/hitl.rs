@@ -15,7 +15,7 @@ impl Call<'_> {
     pub(super) async fn list_requests(&self) -> Result<RequestList, Error> {
         let params: RequestListParams = self.request.params()?;
         if let Some(id) = &params.session_id {
-            self.principal.check(self.manager(), id)?;
+            self.check_session(id).await?;
         }
         let requests = self.manager().engine.desk.list(&params, |owner| self.principal.owns(owner)).await?;
         Ok(RequestList { requests })

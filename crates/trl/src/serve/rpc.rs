@@ -318,10 +318,7 @@ impl Call<'_> {
     async fn submit(&self) -> Result<(Arc<Execution>, Approval), Error> {
         let params: RunParams = self.request.params()?;
         match &params.session_id {
-            Some(id) => {
-                self.manager().recalled().await;
-                self.principal.check(self.manager(), id)?;
-            }
+            Some(id) => self.check_session(id).await?,
             None => self.principal.may_call(Method::SessionCreate)?,
         }
         let on_disconnect = params.on_disconnect.unwrap_or_default();
@@ -377,7 +374,7 @@ impl Call<'_> {
     async fn cancel(&self) -> Result<Cancelled, Error> {
         let params: CancelParams = self.request.params()?;
         if let Some(id) = &params.session_id {
-            self.principal.check(self.manager(), id)?;
+            self.check_session(id).await?;
         }
         if let Some(id) = &params.execution_id {
             self.principal.execution(self.manager(), id)?;

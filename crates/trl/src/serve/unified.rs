@@ -76,7 +76,7 @@ impl Call<'_> {
 
     async fn start_one(&self, params: StartParams, by: Instant) -> Result<Arc<Execution>, Error> {
         match &params.session_id {
-            Some(id) => self.principal.check(self.manager(), id)?,
+            Some(id) => self.check_session(id).await?,
             None => self.principal.may_call(Method::SessionCreate)?,
         }
         self.manager().start(params, &self.caller(), by).await

@@ -25,6 +25,21 @@ fn lasting(info: &Value) -> Value {
     names.iter().map(|name| (name.to_string(), info[*name].clone())).collect()
 }
 
+/// The new daemon takes requests while it still reads which sessions there were.
+#[test]
+fn first_request_finds_an_old_session() {
+    let mut daemon = daemon();
+    let mut client = daemon.client();
+    let all: Vec<String> = (0..60).map(|_| create(&mut client, json!({}))).collect();
+    history(&mut client, json!({}));
+    for id in all.iter().take(5) {
+        daemon.kill9();
+        daemon.relaunch();
+        let order = json!({"session_id": id, "command": "echo hi"});
+        daemon.client().refused("SESSION_CLOSED", "exec.start", order);
+    }
+}
+
 #[test]
 fn a_session_is_opened_again_after_a_crash_and_after_an_orderly_end() {
     for crash in [true, false] {
