@@ -5,7 +5,8 @@ use crate::random::Random;
 use crate::synthetic::{Kind, edit, erase, line, mixed, place, style, words};
 use crate::{Stream, boundary};
 
-/// Every emoji of Unicode 15.0, with its code points, status and name.
+/// Every emoji of Unicode 15.0, with its code points, status and name: the file as Unicode publishes it, under the terms that its
+/// first lines name.
 const EMOJI: &str = include_str!("emoji-test.txt");
 const CHINESE: &str = include_str!("../../../../web/src/i18n/zh.ts");
 
