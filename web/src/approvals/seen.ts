@@ -14,6 +14,12 @@ export function cover(spans: readonly Span[], [from, to]: Span): Span[] {
   return [...apart, whole].sort((a, b) => a[0] - b[0]);
 }
 
+/** What is in both spans; nothing, where they are apart. */
+export function common(one: Span, other: Span): Span {
+  const [from, to] = [Math.max(one[0], other[0]), Math.min(one[1], other[1])];
+  return to > from ? [from, to] : [0, 0];
+}
+
 /** Where the first part begins that was not seen; null when all of it was. `slack` is what rounding may take away. */
 export function firstUnseen(spans: readonly Span[], slack: number): number | null {
   let seen = 0;
