@@ -6,7 +6,7 @@
 //! 3. The keeper compares once more, in the moment of the start ([`trl_sys::pinned`]).
 //!
 //! Contents decide, by their SHA-256: on overlayfs and on network file systems a file can get another inode and be the same.
-//! Of a file above [`MOST_HASHED`], device, inode, size and time of change decide.
+//! A file above [`MOST_HASHED`] is compared by device, inode, size and time of change.
 //!
 //! Only for processes of this machine: what a path leads to in another runtime is not known here.
 
@@ -35,14 +35,14 @@ const MOST_INTERPRETERS: usize = 5;
 /// Files are read by as many threads at once: an agent that asks a lot must not keep the disk from others.
 static READERS: Semaphore = Semaphore::const_new(2);
 
-/// What to do about a change.
+/// The hint of the error for a program or directory that has changed.
 const LOOK_AGAIN: &str = "nothing was run; look at what it is now, and ask for the command again";
 /// The [`Executable::what`] of the working directory.
 const DIRECTORY: &str = "directory";
 const FILE: &str = "file";
 const MISSING: &str = "missing";
 
-/// What is looked for, and where.
+/// The names to resolve, and the environment to resolve them in.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     /// The path of the program, then names in the text that it is to read.
@@ -52,7 +52,7 @@ pub struct Wanted {
     pub path: String,
 }
 
-/// What was found.
+/// The files and the directory that an approval is for.
 #[derive(Debug, Clone, Default)]
 pub struct Pinned {
     pub executables: Vec<Executable>,

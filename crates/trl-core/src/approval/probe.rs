@@ -25,7 +25,8 @@ use crate::shell::{Kind, script};
 pub struct Found {
     /// Commands are read in another way than usual, or something of the user's is put in place of a word.
     pub intercepted: bool,
-    /// What the names stand for, then every trap, and every variable that steers programs and is not as it was.
+    /// The meaning of each name, then every trap, and every variable that steers programs and has changed since the session
+    /// started.
     pub executables: Vec<Executable>,
 }
 
@@ -87,7 +88,7 @@ case "$(\command typeset +f)" in *.*) \command printf 'discipline\n';; esac
     }
 }
 
-/// What a probe printed, for these names, in a session that started so.
+/// Parses the output of a probe for `names`. `start` is the environment that the session started with.
 pub fn read(kind: Kind, names: &[String], printed: &[u8], cwd: &Path, start: &Start<'_>) -> Found {
     let mut raw = printed.split(|b| *b == 0);
     let hooks = raw.next();

@@ -22,7 +22,7 @@ pub const LARGEST: usize = 256 << 10;
 const DEEPEST: usize = 12;
 /// Characters of a message, a hint or a path of fields. Lists of known names are the longest.
 const LONGEST_PART: usize = 1000;
-/// Of a message of the parser's own, which may quote the file.
+/// Characters of the YAML parser's own message that are shown. The message may quote the file.
 const LONGEST_FOREIGN: usize = 120;
 
 /// Reads `bytes` as the case called `id`, where that is known.

@@ -17,11 +17,11 @@ use trl_store::redact::MARK;
 
 use super::{Case, Cases, Trust, Where};
 
-/// What the record of a session says of its case.
+/// The case of a session as its record has it.
 #[derive(Debug)]
 pub struct RecordedCase<'a> {
     pub id: &'a str,
-    /// Of the version that the session was created with.
+    /// Digest of the version that the session was created with.
     pub digest: Option<&'a str>,
     /// What [`Case::to_record`] made of it, after redaction.
     pub copy: Option<&'a Value>,

@@ -1,5 +1,5 @@
-//! What earlier commands have left behind in a shell, and what would run other code with the next one: traps and other hooks, and
-//! exported variables by which a loader or a known program goes.
+//! Shell state of earlier commands that would run other code with the next one: traps and other hooks, and exported variables
+//! that change which code a loader or a known program runs.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use crate::shell::Kind;
 use crate::shell::words::{Statement, statements};
 use crate::shell::wrap::valid_name;
 
-/// What an [`Executable`] is that is no name of a command.
+/// Values of [`Executable::what`] for entries that are not names of commands.
 pub const TRAP: &str = "trap";
 pub const VARIABLE: &str = "variable";
 
